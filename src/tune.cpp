@@ -9,4 +9,5 @@
 #include <gsub/tune/impl/record_log.ipp>
 #include <gsub/tune/impl/record_members.ipp>
 #include <gsub/tune/impl/records_source.ipp>
+#include <gsub/tune/impl/tuner.ipp>
 #include <gsub/tune/impl/tuning_task.ipp>

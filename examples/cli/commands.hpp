@@ -7,13 +7,14 @@
 #include <gsub/core/result.hpp>
 #include <gsub/io/json.hpp>
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/loop/config_space.hpp>
 #include <gsub/lower/kernel_graph.hpp>
-#include <gsub/lower/schedule_table.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/target/target.hpp>
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,28 +83,53 @@ answer compare_objectives(optimize_request const& r, session const& s);
 /// What `optimize` does where it is given passes.
 answer run_passes(optimize_request const& r, session const& s);
 
+/// Files that schedules and algorithms of kernels come from.
+struct schedule_files {
+    std::string schedules; ///< file of a `schedule_table`; empty: none
+    std::string records;   ///< file of tuning records; empty: none
+};
 /// How kernels are generated.
-struct kernel_choice {
+struct kernel_choice : schedule_files {
     std::string winograd = "f4"; ///< or `f2`, `off`
     std::string target = "host"; ///< as `parse_target` reads it
     std::string dump_passes;     ///< folder for what each pass of lowering made; empty: none
     std::string passes;          ///< a list that runs before lowering; empty: `default`
-    std::string schedules;       ///< file of a `schedule_table`; empty: kernels are counted
 };
-/// A table as the functions of `build_options`, which refer to it.
-struct schedules_of_file {
-    gsub::schedule_table table;
+/// What the files say, as the functions of `build_options`, which refer to it.
+class schedules_of_files {
+public:
     gsub::loop::configuration operator()(gsub::kernels::descriptor const& d, gsub::isa const& isa,
-                                         gsub::loop::config_space const& space) const {
-        return table.choose(d, isa, space);
-    }
-    std::size_t operator()(std::span<gsub::kernels::descriptor const> alternatives, gsub::isa const& isa) const {
-        return table.choose(alternatives, isa);
-    }
+                                         gsub::loop::config_space const& space) const;
+    std::size_t operator()(std::span<gsub::kernels::descriptor const> alternatives, gsub::isa const& isa) const;
+    /// Tells how many kernels had records, and what was not understood.
+    void report(gsub::observer& to) const;
+
+private:
+    friend std::optional<schedules_of_files> read_schedules(schedule_files const&, gsub::any_graph const&, gsub::target,
+                                                            session const&);
+    struct state;
+    std::shared_ptr<state> state_;
 };
-/// Reads such a file, or nothing where there is no path. *Errors* throws `environment`, and `invalid_input` with every
-/// line that is wrong.
-std::optional<schedules_of_file> read_schedules(std::string const& path, gsub::target const& machine);
+/// Reads such files, or nothing where there is none; a kernel of the graph that they do not name is counted. Records
+/// are those of the machine with the session's threads. *Errors* throws `environment`, and `invalid_input` with every
+/// line of a table that is wrong.
+std::optional<schedules_of_files> read_schedules(schedule_files const& files, gsub::any_graph const& g,
+                                                 gsub::target machine, session const& s);
+
+struct tune_request {
+    std::string model;
+    std::string target = "host";   ///< as `parse_target` reads it
+    std::string method = "hybrid"; ///< or `static`, `measured`
+    std::string records;           ///< file that records are appended to; empty: none
+    std::string passes;            ///< a list that runs before lowering; empty: `default`
+    std::optional<double> seconds;
+    std::uint64_t points = 0;    ///< candidates of an algorithm that the cost model scores; 0: the library's number
+    std::size_t trials = 0;      ///< candidates of a task that are measured; 0: the same
+    std::optional<double> price; ///< of an hour of this machine
+    std::uint64_t seed = 1;
+    bool check = true; ///< builds the network untuned and tuned, and times both
+};
+answer tune(tune_request const& r, session const& s);
 
 struct tasks_request {
     std::string model;
@@ -176,12 +202,11 @@ answer calibrate(calibrate_request const& r, session const& s);
 /// The most memory that this process has had resident, in bytes.
 double peak_memory();
 
-struct compile_request {
+struct compile_request : schedule_files {
     std::string model, output;
     std::string name;            ///< empty: made of the file's
     std::string target = "host"; ///< as `parse_target` reads it
     std::string passes;          ///< a list that runs before lowering; empty: `default`
-    std::string schedules;       ///< file of a `schedule_table`; empty: kernels are counted
     bool optimize = false;
     bool own_threads = true; ///< with a pool of threads in what is written
 };

@@ -28,13 +28,14 @@ answer compile(compile_request const& r, session const& s) {
     gsub::build_options planning;
     planning.threads = s.threads;
     planning.observe = s.observe;
-    auto const given = read_schedules(r.schedules, machine);
+    auto const given = read_schedules(r, g, machine, s);
     if (given) planning.schedules = *given, planning.algorithms = *given;
     auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
     auto const program = r.passes.empty() ? gsub::plan(g, evaluators, machine, planning).value()
                                           : gsub::plan(passes_applied(std::move(g), r.passes, machine, s), evaluators,
                                                        machine, planning, gsub::grouping::by_passes)
                                                 .value();
+    if (given) given->report(*s.observe);
     s.observe->on_progress({"write", 0, 0, r.output});
     auto const written = gsub::aot::export_program(program, r.output, options).value();
 

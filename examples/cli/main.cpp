@@ -45,11 +45,15 @@ void add_passes(CLI::App* to, std::string& list) {
                    "commas; what they leave ungrouped has a kernel of its own; `gsub passes` tells them")
         ->type_name("LIST");
 }
-void add_schedules(CLI::App* to, std::string& file) {
+void add_schedules(CLI::App* to, cli::schedule_files& files) {
     to->add_option(
-          "--schedules", file,
+          "--schedules", files.schedules,
           "schedules and algorithms of kernels that stand in this file, which `gsub tasks` writes; others are counted")
         ->type_name("FILE");
+    to->add_option("--records", files.records,
+                   "tuning records, which `gsub tune` writes: the best of each kernel; others are counted")
+        ->type_name("FILE")
+        ->excludes(to->get_option("--schedules"));
 }
 void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
     to->add_option("--winograd", how.winograd,
@@ -59,7 +63,7 @@ void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
     to->add_option("--dump-passes", how.dump_passes, "write what each pass of lowering made into this folder")
         ->type_name("DIR");
     add_passes(to, how.passes);
-    add_schedules(to, how.schedules);
+    add_schedules(to, how);
 }
 
 void add_cost_choice(CLI::App* to, cli::cost_choice& how) {
@@ -286,7 +290,7 @@ int main(int argc, char** argv) {
         ->type_name("NAME");
     add_target(compile, w.target);
     add_passes(compile, w.passes);
-    add_schedules(compile, w.schedules);
+    add_schedules(compile, w);
     compile->add_flag("--optimize", w.optimize, "find a cheaper graph first, as `gsub optimize` does");
     compile->add_flag("!--no-threads", w.own_threads, "without threads of its own: one, or the embedder's executor");
 
@@ -299,6 +303,29 @@ int main(int argc, char** argv) {
         ->add_option("--schedules", d.schedules,
                      "write their schedules to this file, for --schedules of other commands")
         ->type_name("FILE");
+
+    cli::tune_request u;
+    auto* tune = declare("tune", "find schedules and algorithms for the kernels of a model", u, &cli::tune);
+    tune->add_option("model", u.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    tune->add_option("--method", u.method,
+                     "what ranks candidates; static: a cost model, nothing runs; hybrid: the clock for its best few; "
+                     "measured: the clock alone")
+        ->check(CLI::IsMember({"static", "hybrid", "measured"}));
+    tune->add_option("--records", u.records,
+                     "append what is found to this file, for --records of run, bench, compile and explain")
+        ->type_name("FILE");
+    tune->add_option("--budget", u.seconds, "stop after so long; kernels with most to gain come first")
+        ->type_name("SECONDS")
+        ->check(CLI::PositiveNumber);
+    tune->add_option("--points", u.points, "candidates of each algorithm that the cost model scores")
+        ->check(CLI::PositiveNumber);
+    tune->add_option("--trials", u.trials, "candidates of each kernel that are timed")->check(CLI::PositiveNumber);
+    tune->add_option("--seed", u.seed, "seed of the search");
+    tune->add_option("--price-per-hour", u.price, "what an hour of this machine costs; tells what tuning has cost")
+        ->check(CLI::NonNegativeNumber);
+    tune->add_flag("!--no-check", u.check, "do not build the model untuned and tuned to time both");
+    add_target(tune, u.target);
+    add_passes(tune, u.passes);
 
     cli::compare_request c;
     auto* compare = declare("compare", "run two models on the same random inputs", c, &cli::compare);

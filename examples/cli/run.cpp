@@ -103,13 +103,14 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     options.winograd.accuracy = how.winograd == "off"  ? winograd_accuracy::off
                                 : how.winograd == "f2" ? winograd_accuracy::f2
                                                        : winograd_accuracy::f4;
-    auto const given = read_schedules(how.schedules, machine);
+    auto const given = read_schedules(how, g, machine, s);
     if (given) options.schedules = *given, options.algorithms = *given;
     auto built = how.passes.empty() ? gsub::build(std::move(g), machine, options).value()
                                     : gsub::build(passes_applied(std::move(g), how.passes, machine, s),
                                                   gsub::table_of<gsub::eval_row, gsub::standard_ops>(), machine,
                                                   options, gsub::grouping::by_passes)
                                           .value();
+    if (given) given->report(*s.observe);
 #ifdef __GLIBC__
     malloc_trim(0); // what building took goes back to the system
 #endif

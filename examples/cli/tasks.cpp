@@ -11,8 +11,6 @@
 #include <gsub/report.hpp>
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 namespace cli {
@@ -28,16 +26,6 @@ std::string points_of(gsub::loop::config_space const& space) {
 }
 
 } // namespace
-
-std::optional<schedules_of_file> read_schedules(std::string const& path, gsub::target const& machine) {
-    if (path.empty()) return std::nullopt;
-    std::ifstream in{path, std::ios::binary};
-    std::string const text{std::istreambuf_iterator<char>{in}, {}};
-    if (!in) throw gsub::error{gsub::error_code::environment, gsub::format_text("{} cannot be read", path)};
-    auto table = gsub::schedule_table::parse(text, isa_of(machine), gsub::kernels::winograd_options_of(machine));
-    if (!table) throw table.error().within(path);
-    return schedules_of_file{std::move(*table)};
-}
 
 answer tasks(tasks_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});

@@ -10,4 +10,5 @@
 #include <gsub/tune/record.hpp>
 #include <gsub/tune/record_log.hpp>
 #include <gsub/tune/records_source.hpp>
+#include <gsub/tune/tuner.hpp>
 #include <gsub/tune/tuning_task.hpp>

@@ -87,7 +87,8 @@ TEST_CASE("an evolution search finds the best of a kernel's space under its rest
     std::optional const start{over.at(0)};
     auto const found = search::minimize(search::evolution_search{s, {}, start}, score, {.budget = {600}});
     CHECK(found.score() <= all.score() + 0.02);
-    CHECK(search::minimize(search::simulated_annealing{s, {}, start}, score, {.budget = {600}}).score() <= all.score() + 0.05);
+    CHECK(search::minimize(search::simulated_annealing{s, {}, start}, score, {.budget = {600}}).score() <=
+          all.score() + 0.05);
 }
 
 } // namespace configuration_space_test

@@ -1,6 +1,6 @@
 #include "tuned_network.hpp"
-#include <gsub/runtime/cpu/thread_pool.hpp>
 #include <gsub/kernels/knobs.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
 #include <gsub/tune/kernel_timer.hpp>
 
 #include <vector>
@@ -50,9 +50,8 @@ TEST_CASE("a candidate that gives other numbers, and one that makes no kernel, a
     auto const& space = *t.algorithms[0].space;
     std::uint64_t refused = 0;
     for (; refused < space.size(); ++refused)
-        if (!space.allows(space.at(refused)) && !capture([&] {
-                static_cast<void>(kernels::nest_of(t.what(), space.at(refused), isa));
-            }))
+        if (!space.allows(space.at(refused)) &&
+            !capture([&] { static_cast<void>(kernels::nest_of(t.what(), space.at(refused), isa)); }))
             break;
     tune::kernel_timer const timer{t, isa, quick()};
     if (refused < space.size()) {
@@ -68,6 +67,5 @@ TEST_CASE("a candidate that gives other numbers, and one that makes no kernel, a
     CHECK(wrong[0].error == measure_error::wrong_answer);
     CHECK(wrong[0].costs.empty());
 }
-
 
 } // namespace kernel_timer_test

@@ -5,6 +5,7 @@
 #include <gsub/lower/kernel_task.hpp>
 #include <gsub/tune/kernel_record.hpp>
 #include <gsub/tune/records_source.hpp>
+#include <gsub/tune/tuning_task.hpp>
 
 #include <map>
 #include <string>
@@ -170,6 +171,63 @@ TEST_CASE("records that no longer fit their space are passed over, counted and t
     CHECK_FALSE(lookup.find(c.task.what, isa::avx512, forbidding));
     CHECK(lookup.report().unfit == 5);
     CHECK_THAT(lookup.report().warnings[4], Contains("together"));
+}
+
+TEST_CASE("records of as many threads come before others, measured ones before predicted ones") {
+    auto const g = network();
+    auto const one = machine("x86-64-avx512,threads=1"), two = machine("x86-64-avx512,threads=2");
+    auto const c = choices_of(g, isa::avx512);
+    database records;
+    records.add(measured(c.task, one, c.one, 1e-5));
+    CHECK(record_lookup(records, two).find(c.task.what, isa::avx512, *c.task.space)->index() == c.one);
+    records.add(measured(c.task, two, c.other, 2e-5));
+    CHECK(record_lookup(records, two).find(c.task.what, isa::avx512, *c.task.space)->index() == c.other);
+    CHECK(record_lookup(records, one).find(c.task.what, isa::avx512, *c.task.space)->index() == c.one);
+
+    measurement guess;
+    guess.costs = {1e-6}, guess.predicted = true;
+    auto const predicted = record_of(c.task.what, two, c.task.space->at(c.counted), guess).value();
+    CHECK(is_predicted(parse_record(to_string(predicted)).value()));
+    records.add(predicted);
+    CHECK(record_lookup(records, two).find(c.task.what, isa::avx512, *c.task.space)->index() == c.other);
+    database alone;
+    alone.add(predicted);
+    CHECK(record_lookup(alone, two).find(c.task.what, isa::avx512, *c.task.space)->index() == c.counted);
+}
+
+TEST_CASE("of the algorithms of a convolution the one with the best record is chosen, however images lie") {
+    auto const g = network();
+    auto const here = machine("x86-64-avx512,threads=2");
+    for (auto const& t : tuning_tasks_of(lowered(g, isa::avx512, counting_heuristic{}), isa::avx512)) {
+        if (t.algorithms.size() < 2) continue;
+        std::vector<kernels::descriptor> all;
+        for (auto const& a : t.algorithms) all.push_back(a.computes);
+        auto const add = [&](database& to, std::size_t i, double seconds) {
+            measurement m;
+            m.costs = {seconds};
+            to.add(record_of(all[i], here, t.algorithms[i].counted, m).value());
+        };
+        database records;
+        CHECK_FALSE(record_lookup(records, here).algorithm(all, isa::avx512));
+        add(records, 0, 3e-5);
+        CHECK(*record_lookup(records, here).algorithm(all, isa::avx512) == 0);
+        add(records, 2, 1e-5), add(records, 1, 2e-5);
+        auto const before_layout = algorithms_of(kernels::descriptor{[&] {
+            auto s = std::get<kernels::conv2d_shape>(all[0]);
+            s.input = kernels::image_layout::planar, s.result = kernels::image_layout::planar;
+            return s;
+        }()});
+        record_lookup const lookup{records, here};
+        CHECK(*lookup.algorithm(all, isa::avx512) == 2);
+        CHECK(*lookup.algorithm(before_layout, isa::avx512) == 0); // Winograd's kernels take blocks alone
+        CHECK_FALSE(lookup.algorithm(all, isa::avx2));
+        CHECK_FALSE(record_lookup(records, machine("x86-64-avx512,cpu=another")).algorithm(all, isa::avx512));
+        recorded_algorithms<> const choice{lookup};
+        static_assert(algorithm_choice<recorded_algorithms<>>);
+        CHECK(choice.choose(all, isa::avx512) == 2);
+        return;
+    }
+    FAIL("no kernel has several algorithms");
 }
 
 } // namespace records_source_test

@@ -25,9 +25,8 @@ TEST_CASE("tasks are the kernels with a choice, each with all of its algorithms 
         }));
         CHECK(t.weight_bytes > 0);
     }
-    auto const conv = std::find_if(all.begin(), all.end(), [](auto const& t) {
-        return std::holds_alternative<kernels::conv2d_shape>(t.what());
-    });
+    auto const conv = std::find_if(
+        all.begin(), all.end(), [](auto const& t) { return std::holds_alternative<kernels::conv2d_shape>(t.what()); });
     REQUIRE(conv != all.end());
     CHECK(conv->kernels == 2);
     CHECK(conv->algorithms.size() == 3); // direct, Winograd of two sizes

@@ -36,6 +36,9 @@ GSUB_LAZY [[nodiscard]] bool equal(descriptor const& a, descriptor const& b);
 /// Hash of the text: a field that a later version adds changes no hash as long as it has its default value.
 GSUB_LAZY [[nodiscard]] hash128 hash_of(descriptor const& d);
 
+/// Hash of a kernel however its images lie: the layout pass, which comes behind the choice of an algorithm, says how.
+GSUB_LAZY [[nodiscard]] hash128 hash_without_layouts(descriptor d);
+
 } // namespace gsub::kernels
 
 #ifndef GSUB_COMPILED

@@ -31,8 +31,8 @@ using algorithm_function = function_ref<std::size_t(std::span<kernels::descripto
 GSUB_LAZY [[nodiscard]] std::vector<kernels::descriptor>
 algorithms_of(kernels::descriptor const& d, kernels::winograd_accuracy accuracy = kernels::winograd_accuracy::f4);
 
-/// Alternative descriptors of a kernel of a graph that its weights allow, the direct one first. The kernel may have been
-/// selected already. One descriptor where there is nothing to choose. *Requires* a kernel that has a descriptor.
+/// Alternative descriptors of a kernel of a graph that its weights allow, the direct one first. The kernel may have
+/// been selected already. One descriptor where there is nothing to choose. *Requires* a kernel that has a descriptor.
 /// *Complexity* a look at the weights of those that may be transformed.
 GSUB_LAZY [[nodiscard]] std::vector<kernels::descriptor>
 algorithms_of(kernel_graph const& g, kernel_op const& op,

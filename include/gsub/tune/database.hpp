@@ -65,7 +65,8 @@ public:
     [[nodiscard]] std::deque<record> const& records() const noexcept { return records_; }
 
     /// The records of a task that may be chosen: measured ones before predicted ones (`is_predicted`), cheapest first;
-    /// equal costs in the order of their texts. Not among them: failed ones, and configurations that crashed or gave wrong numbers on the same target in any record.
+    /// equal costs in the order of their texts. Not among them: failed ones, and configurations that crashed or gave
+    /// wrong numbers on the same target in any record.
     GSUB_LAZY [[nodiscard]] std::vector<record const*> candidates(std::string_view task,
                                                                   std::vector<json_value> const& args) const;
     /// The first of the candidates on a target, by the mean of its costs; null where there is none. Targets are

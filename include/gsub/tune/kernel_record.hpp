@@ -50,8 +50,8 @@ GSUB_LAZY [[nodiscard]] result<target> target_of(record const& r);
 struct measurement {
     std::vector<double> costs{}; ///< of each run; of a prediction its one
     measure_error error = measure_error::none;
-    double all_cost = 0;  ///< with compilation and all around it
-    double timestamp = 0; ///< since 1970
+    double all_cost = 0;    ///< with compilation and all around it
+    double timestamp = 0;   ///< since 1970
     bool predicted = false; ///< by a cost model: nothing has run
 };
 

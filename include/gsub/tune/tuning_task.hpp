@@ -32,11 +32,11 @@ struct candidate {
 
 /// Tuning task: kernels of a network that compute the same.
 struct tuning_task {
-    kernel_graph alone{};       ///< the first of them, scheduled: its activations are inputs and outputs
-    std::size_t kernels = 0;    ///< how many there are
-    double operations = 0;      ///< floating-point, of one
-    double weight_bytes = 0;    ///< of all constants of the network
-    candidate untuned{};        ///< what the network has
+    kernel_graph alone{};                     ///< the first of them, scheduled: its activations are inputs and outputs
+    std::size_t kernels = 0;                  ///< how many there are
+    double operations = 0;                    ///< floating-point, of one
+    double weight_bytes = 0;                  ///< of all constants of the network
+    candidate untuned{};                      ///< what the network has
     std::vector<task_algorithm> algorithms{}; ///< the direct one first
 
     /// The kernel with a candidate's algorithm and schedule.

@@ -19,13 +19,6 @@ GSUB_LAZY [[nodiscard]] std::string_view without_blanks(std::string_view text) {
     if (first == text.npos) return {};
     return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
-// Of a kernel whose images lie as they may: the layout pass, which comes behind the choice of an algorithm, says how.
-GSUB_LAZY [[nodiscard]] hash128 hash_without_layouts(kernels::descriptor d) {
-    if (auto const images = kernels::images_of(d))
-        *images->input = kernels::image_layout::blocked, *images->result = kernels::image_layout::blocked;
-    return kernels::hash_of(d);
-}
-
 } // namespace detail
 
 GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view text, isa const& isa,
@@ -72,7 +65,7 @@ GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view tex
             else if (!out.points_.emplace(kernels::hash_of(*d), loop::to_string(point)).second)
                 wrong("the kernel stands twice");
             else
-                out.algorithms_.insert(detail::hash_without_layouts(*d));
+                out.algorithms_.insert(kernels::hash_without_layouts(*d));
         } catch (error const& e) { wrong(e.message()); }
     }
     if (!problems.empty()) return error{std::move(problems)};
@@ -95,7 +88,7 @@ GSUB_LAZY_BODY loop::configuration schedule_table::choose(kernels::descriptor co
 GSUB_LAZY_BODY std::size_t schedule_table::choose(std::span<kernels::descriptor const> alternatives,
                                                   isa const& isa) const {
     for (std::size_t i = 0; i < alternatives.size(); ++i)
-        if (algorithms_.contains(detail::hash_without_layouts(alternatives[i]))) return i;
+        if (algorithms_.contains(kernels::hash_without_layouts(alternatives[i]))) return i;
     return counted_algorithm{counted_.winograd}.choose(alternatives, isa);
 }
 

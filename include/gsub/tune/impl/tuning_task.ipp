@@ -12,8 +12,8 @@ namespace gsub::tune {
 
 namespace detail {
 
-// A kernel of a graph as a graph: constants stay what they are, other values become inputs and outputs, which keep their
-// storage.
+// A kernel of a graph as a graph: constants stay what they are, other values become inputs and outputs, which keep
+// their storage.
 GSUB_LAZY [[nodiscard]] kernel_graph kernel_alone(kernel_graph const& g, kernel_op op) {
     kernel_graph out;
     out.stage = g.stage;

@@ -1,0 +1,258 @@
+// gsub tune: schedules and algorithms for the kernels of a model, found by a cost model, by the clock, or by both.
+#include "commands.hpp"
+#include <gsub/core/format.hpp>
+#include <gsub/cost/lowered.hpp>
+#include <gsub/driver.hpp>
+#include <gsub/driver/compare_speed.hpp>
+#include <gsub/eval.hpp>
+#include <gsub/io.hpp>
+#include <gsub/kernels/descriptor_text.hpp>
+#include <gsub/report.hpp>
+#include <gsub/tune/database.hpp>
+#include <gsub/tune/record_log.hpp>
+#include <gsub/tune/records_source.hpp>
+#include <gsub/tune/tuner.hpp>
+#ifdef GSUB_CLI_JIT
+#include <gsub/driver/jit.hpp>
+#endif
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+
+namespace cli {
+
+namespace {
+
+using gsub::tune::tuned_task;
+using gsub::tune::tuning_task;
+
+std::atomic<bool> interrupted{false};
+
+// Stops the tuner at Ctrl-C: what has been found until then is kept. A second one ends the program as usual.
+class interrupt_watch {
+public:
+    interrupt_watch() {
+        interrupted = false;
+        before_ = std::signal(SIGINT, [](int) {
+            interrupted = true;
+            std::signal(SIGINT, SIG_DFL);
+        });
+        watcher_ = std::jthread{[this](std::stop_token const& done) {
+            while (!done.stop_requested()) {
+                if (interrupted) source_.request_stop();
+                std::this_thread::sleep_for(std::chrono::milliseconds{20});
+            }
+        }};
+    }
+    interrupt_watch(interrupt_watch const&) = delete;
+    interrupt_watch& operator=(interrupt_watch const&) = delete;
+    ~interrupt_watch() { std::signal(SIGINT, before_); }
+    [[nodiscard]] std::stop_token token() const { return source_.get_token(); }
+
+private:
+    std::stop_source source_;
+    void (*before_)(int) = nullptr;
+    std::jthread watcher_;
+};
+
+// Appends records to the file and the database, and tells how far the tuner is.
+class tuning_progress : public gsub::tune::tuning_observer {
+public:
+    tuning_progress(session const& s, std::optional<gsub::tune::record_log> log) : s_(s), log_(std::move(log)) {}
+
+    void on_task(std::size_t, tuning_task const& t, std::size_t done, std::size_t all) override {
+        auto const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+        auto text = gsub::format_text("{}", gsub::kernels::kind_of(t.what()));
+        if (done > 0)
+            text += gsub::format_text(
+                ", best so far {} of untuned, {} left", gsub::report::fixed(before_ > 0 ? after_ / before_ : 1, 3),
+                gsub::report::human(seconds / static_cast<double>(done) * static_cast<double>(all - done), "s"));
+        s_.observe->on_progress({"tune", done, all, text});
+    }
+    void on_record(gsub::tune::record const& r) override {
+        if (log_) log_->append(r).value();
+        records.add(r);
+    }
+    void on_tuned(std::size_t, tuning_task const& t, tuned_task const& done) override {
+        auto const before = done.untuned_measured.value_or(done.untuned_predicted) * static_cast<double>(t.kernels);
+        before_ += before, after_ += before * done.ratio();
+    }
+
+    gsub::tune::database records{};
+
+private:
+    session const& s_;
+    std::optional<gsub::tune::record_log> log_;
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+    double before_ = 0, after_ = 0;
+};
+
+gsub::tune::tuning_options options_of(tune_request const& r, session const& s) {
+    gsub::tune::tuning_options o;
+    using gsub::tune::tuning_method;
+    o.method = r.method == "static"   ? tuning_method::predicted
+               : r.method == "hybrid" ? tuning_method::hybrid
+                                      : tuning_method::measured;
+    if (r.method == "measured") o.trials = 64;
+    if (r.seconds) o.seconds = *r.seconds;
+    if (r.points > 0) o.points = r.points;
+    if (r.trials > 0) o.trials = r.trials;
+    o.seed = r.seed, o.threads = s.threads, o.timing.threads = s.threads, o.timing.jit.threads = s.threads;
+#ifdef GSUB_CLI_JIT
+    o.timing.emitter = &gsub::jit_emitter;
+#endif
+    return o;
+}
+
+gsub::module prepared(gsub::any_graph g, tune_request const& r, gsub::target const& machine, session const& s) {
+    if (!r.passes.empty()) return passes_applied(std::move(g), r.passes, machine, s);
+    gsub::module m;
+    m.add("main", std::move(g));
+    return m;
+}
+
+void tell_task(tuning_task const& t, tuned_task const& done, gsub::report::table& table, gsub::io::json& data) {
+    auto const seconds = [](double v) { return gsub::report::human(v, "s"); };
+    auto const tuned = done.best != t.untuned;
+    auto const schedule = to_string(t.point(done.best));
+    auto const& algorithm = t.algorithms[done.best.algorithm].computes;
+    table.add({gsub::kernels::kind_of(algorithm), gsub::format_text("{}", t.kernels),
+               gsub::report::fixed(t.operations / 1e6, 2), seconds(done.untuned_predicted), seconds(done.predicted),
+               done.untuned_measured ? seconds(*done.untuned_measured) : "",
+               done.measured ? seconds(*done.measured) : "", gsub::report::fixed(done.ratio(), 3),
+               tuned ? schedule : "untuned"});
+    data.push_back({{"kernel", gsub::kernels::to_string(t.what())},
+                    {"kind", gsub::kernels::kind_of(algorithm)},
+                    {"kernels", t.kernels},
+                    {"flop", t.operations},
+                    {"scored", done.scored},
+                    {"trials", done.trials},
+                    {"failed", done.failed},
+                    {"untuned_predicted_seconds", done.untuned_predicted},
+                    {"predicted_seconds", done.predicted},
+                    {"ratio", done.ratio()},
+                    {"tuned", tuned},
+                    {"schedule", schedule}});
+    if (done.untuned_measured) data.back()["untuned_seconds"] = *done.untuned_measured;
+    if (done.measured) data.back()["seconds"] = *done.measured;
+}
+
+// Times the model as it is built without records and with them, in turns.
+std::string time_both(gsub::any_graph const& g, tune_request const& r, gsub::target const& machine,
+                      gsub::tune::database const& records, session const& s, gsub::io::json& data) {
+    s.observe->on_progress({"check", 0, 0, {}});
+    auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
+    gsub::build_options options;
+    options.threads = s.threads, options.observe = s.observe;
+    auto const groups = r.passes.empty() ? gsub::grouping::by_kernels : gsub::grouping::by_passes;
+    auto const build = [&] {
+        return gsub::build(prepared(g, r, machine, s), evaluators, machine, options, groups).value();
+    };
+    auto const untuned = build();
+    gsub::tune::record_lookup const lookup{records, machine};
+    gsub::tune::records_source<> const source{lookup,
+                                              gsub::counting_heuristic{gsub::kernels::winograd_options_of(machine)}};
+    gsub::tune::recorded_algorithms<gsub::cost::lowered> const algorithms{lookup, gsub::cost::lowered::of(g, machine)};
+    auto const point = [&](gsub::kernels::descriptor const& d, gsub::isa const& on,
+                           gsub::loop::config_space const& space) { return source.choose(d, on, space); };
+    auto const algorithm = [&](std::span<gsub::kernels::descriptor const> all, gsub::isa const& on) {
+        return algorithms.choose(all, on);
+    };
+    options.schedules = gsub::schedule_function{point}, options.algorithms = gsub::algorithm_function{algorithm};
+    auto const tuned = build();
+    auto const inputs = gsub::random_inputs(g, r.seed);
+    auto const expected = untuned.run(inputs, s.threads).value(), found = tuned.run(inputs, s.threads).value();
+    double apart = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        apart = std::max(apart, gsub::compare(found[i], expected[i]).value().max_relative);
+    auto const told =
+        gsub::compare_speed(untuned, inputs, tuned, inputs, {.rounds = 31, .least_seconds = 0.05, .threads = s.threads})
+            .value();
+    data["check"] = {{"untuned_seconds", told.first},
+                     {"tuned_seconds", told.second},
+                     {"ratio", told.ratio},
+                     {"low", told.low},
+                     {"high", told.high},
+                     {"relative_difference", apart}};
+    return gsub::format_text("the network: untuned {}, tuned {}: {} of it (95 %: {} to {}); results differ by {:.1e}\n",
+                             gsub::report::human(told.first, "s"), gsub::report::human(told.second, "s"),
+                             gsub::report::fixed(told.ratio, 3), gsub::report::fixed(told.low, 3),
+                             gsub::report::fixed(told.high, 3), apart);
+}
+
+} // namespace
+
+answer tune(tune_request const& r, session const& s) {
+    s.observe->on_progress({"load", 0, 0, r.model});
+    gsub::any_graph g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    auto machine = gsub::parse_target(r.target).value();
+    machine.threads = static_cast<unsigned>(s.threads->concurrency());
+    auto const runs_here = gsub::host().has(*machine.isa);
+    if (r.method != "static" && !runs_here)
+        throw gsub::error{
+            gsub::error_code::environment,
+            gsub::format_text("this processor has no {}; --method static tunes for it", machine.isa->name)};
+    auto const costs = gsub::cost::lowered::of(g, machine, {.threads = machine.threads});
+    std::vector<gsub::tune::tuning_task> tasks;
+    auto const keep = [&](gsub::kernel_graph const& k) {
+        if (k.stage == gsub::lowering_stage::scheduled)
+            tasks = gsub::tune::tuning_tasks_of(k, isa_of(machine), {gsub::kernels::winograd_options_of(machine)});
+    };
+    gsub::build_options planning;
+    planning.threads = s.threads, planning.observe = s.observe;
+    planning.on_stage = gsub::function_ref<void(gsub::kernel_graph const&)>{keep};
+    static_cast<void>(gsub::plan(prepared(g, r, machine, s), gsub::table_of<gsub::eval_row, gsub::standard_ops>(),
+                                 machine, planning,
+                                 r.passes.empty() ? gsub::grouping::by_kernels : gsub::grouping::by_passes)
+                          .value());
+
+    std::optional<gsub::tune::record_log> log;
+    if (!r.records.empty()) log = gsub::tune::record_log::open(r.records).value();
+    tuning_progress progress{s, std::move(log)};
+    auto options = options_of(r, s);
+    interrupt_watch const watch;
+    options.stop = watch.token();
+    auto const done = gsub::tune::tune(tasks, costs, machine, options, progress).value();
+
+    answer a;
+    a.data = {{"model", r.model},
+              {"target", to_string(machine)},
+              {"method", r.method},
+              {"seconds", done.seconds},
+              {"tasks", tasks.size()},
+              {"tuned", done.tuned},
+              {"stopped_by", to_string(done.why)},
+              {"records", r.records},
+              {"kernels", gsub::io::json::array()}};
+    gsub::report::table table{
+        {"task", "kernels", "MFLOP", "predicted", "tuned", "measured", "tuned", "ratio", "schedule"}};
+    double before = 0, after = 0;
+    std::uint64_t scored = 0;
+    std::size_t trials = 0, failed = 0;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        auto const& t = done.tasks[i];
+        auto const weight = static_cast<double>(tasks[i].kernels) * t.untuned_measured.value_or(t.untuned_predicted);
+        before += weight, after += weight * t.ratio();
+        scored += t.scored, trials += t.trials, failed += t.failed;
+        tell_task(tasks[i], t, table, a.data["kernels"]);
+    }
+    a.data["ratio"] = before > 0 ? after / before : 1.0;
+    a.data["scored"] = scored, a.data["trials"] = trials, a.data["failed"] = failed;
+    a.text = table.text();
+    a.text += gsub::format_text("\n{} of {} tasks in {}: {} candidates scored, {} timed, {} failed; kernels take {} of "
+                                "untuned\n",
+                                done.tuned, tasks.size(), gsub::report::human(done.seconds, "s"), scored, trials,
+                                failed, gsub::report::fixed(before > 0 ? after / before : 1.0, 3));
+    if (r.price) {
+        a.data["price"] = *r.price * done.seconds / 3600;
+        a.text += gsub::format_text("price    {}\n", gsub::report::fixed(*r.price * done.seconds / 3600, 4));
+    }
+    if (r.check && runs_here) a.text += time_both(g, r, machine, progress.records, s, a.data);
+    if (!r.records.empty()) a.text += gsub::format_text("written  {}\n", r.records);
+    return a;
+}
+
+} // namespace cli

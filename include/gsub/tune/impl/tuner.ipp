@@ -1,0 +1,251 @@
+#pragma once
+
+#include <gsub/search/evolution_search.hpp>
+#include <gsub/search/exhaustive_search.hpp>
+#include <gsub/search/minimize.hpp>
+#include <gsub/tune/configuration_space.hpp>
+#include <gsub/tune/tuner.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace gsub::tune {
+
+GSUB_LAZY_BODY std::string_view to_string(tuning_method m) noexcept {
+    constexpr std::string_view names[] = {"static", "hybrid", "measured"};
+    return names[static_cast<std::size_t>(m)];
+}
+
+namespace detail {
+
+/// Candidate with its score.
+struct scored_candidate {
+    candidate what;
+    double score = 0;
+};
+
+template <class = void>
+class tuner {
+public:
+    tuner(std::span<tuning_task const> tasks, cost::lowered const& model, target const& machine,
+          tuning_options const& options, tuning_observer& observe)
+        : tasks_(tasks), model_(model), machine_(machine), o_(options), observe_(observe) {
+        GSUB_ASSERT(o_.trials >= 1 && o_.batch >= 1, "a tuner measures a candidate of each task at least");
+    }
+
+    tuning_report run() {
+        out_.tasks.resize(tasks_.size());
+        std::vector<double> weight(tasks_.size());
+        for (std::size_t i = 0; i < tasks_.size(); ++i) {
+            auto& t = out_.tasks[i];
+            t.best = tasks_[i].untuned;
+            t.predicted = t.untuned_predicted = predict(tasks_[i], t.best);
+            weight[i] = t.untuned_predicted * static_cast<double>(tasks_[i].kernels);
+        }
+        std::vector<std::size_t> order(tasks_.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
+        auto left = std::accumulate(weight.begin(), weight.end(), 0.0);
+        for (auto const i : order) {
+            auto const share = left > 0 ? weight[i] / left : 1;
+            left -= weight[i];
+            if (auto const why = limit()) {
+                out_.why = *why;
+                break;
+            }
+            observe_.on_task(i, tasks_[i], out_.tuned, tasks_.size());
+            tune_one(tasks_[i], out_.tasks[i], share);
+            ++out_.tuned;
+            observe_.on_tuned(i, tasks_[i], out_.tasks[i]);
+        }
+        out_.seconds = seconds_since(begin_);
+        return std::move(out_);
+    }
+
+private:
+    using clock = std::chrono::steady_clock;
+
+    [[nodiscard]] std::optional<search::stop_reason> limit() const {
+        if (o_.stop.stop_requested()) return search::stop_reason::cancelled;
+        if (seconds_since(begin_) >= o_.seconds) return search::stop_reason::time;
+        return std::nullopt;
+    }
+    // Time that is left of a share of the rest.
+    [[nodiscard]] std::chrono::nanoseconds part_of_rest(double share) const {
+        if (std::isinf(o_.seconds)) return std::chrono::nanoseconds::max();
+        auto const seconds = std::clamp(share * (o_.seconds - seconds_since(begin_)), 0.0, 1e6);
+        return std::chrono::nanoseconds{static_cast<std::int64_t>(seconds * 1e9)};
+    }
+
+    [[nodiscard]] double predict(tuning_task const& t, candidate const& c) const {
+        return model_.of_kernel(t.alone, t.with(c)).seconds;
+    }
+    void record_of_prediction(tuning_task const& t, candidate const& c, double seconds) {
+        measurement m;
+        m.costs = {seconds}, m.timestamp = seconds_since_1970(), m.predicted = true;
+        observe_.on_record(record_of(t.algorithms[c.algorithm].computes, machine_, t.point(c), m).value());
+    }
+
+    // The candidates of an algorithm that are predicted to be the best.
+    std::vector<scored_candidate> best_predicted(tuning_task const& t, std::size_t algorithm, tuned_task& done,
+                                                 double share) const {
+        auto const& a = t.algorithms[algorithm];
+        configuration_space const space{*a.space};
+        auto const score = [&](loop::configuration const& c) {
+            if (!a.space->allows(c)) return std::numeric_limits<double>::infinity();
+            return predict(t, {algorithm, c.index()});
+        };
+        search::minimize_options limits;
+        limits.budget.steps = o_.points;
+        limits.budget.time = part_of_rest(share);
+        limits.keep = o_.trials, limits.threads = o_.threads, limits.stop = o_.stop;
+        search::minimum<loop::configuration> found;
+        if (space.size() <= o_.points) {
+            found = search::minimize(search::exhaustive_search{space}, score, limits);
+        } else {
+            std::optional const start{a.counted};
+            search::evolution_options evolution;
+            evolution.seed = o_.seed;
+            found = search::minimize(search::evolution_search{space, evolution, start, {.samples = 64}}, score, limits);
+        }
+        done.scored += found.scored;
+        if (algorithm == 0) done.history = found.history;
+        std::vector<scored_candidate> out;
+        for (auto const& p : found.best) out.push_back({{algorithm, p.point.index()}, p.score});
+        return out;
+    }
+
+    void tune_one(tuning_task const& t, tuned_task& done, double share) {
+        if (o_.method == tuning_method::measured) return measure_all(t, done, share);
+        std::vector<scored_candidate> best;
+        for (std::size_t a = 0; a < t.algorithms.size(); ++a)
+            for (auto const& c : best_predicted(t, a, done, share / static_cast<double>(t.algorithms.size())))
+                best.push_back(c);
+        std::stable_sort(best.begin(), best.end(), [](auto const& a, auto const& b) { return a.score < b.score; });
+        if (best.empty()) return;
+        if (o_.method == tuning_method::hybrid) return measure_best(t, done, best);
+        if (best.front().score >= o_.sure_predicted * done.untuned_predicted) return;
+        done.best = best.front().what, done.predicted = best.front().score;
+        record_of_prediction(t, done.best, done.predicted);
+    }
+
+    // Takes the measurements of candidates. The first one measured is the untuned one.
+    void take(tuning_task const& t, tuned_task& done, std::span<candidate const> what,
+              std::span<measurement const> measured) {
+        for (std::size_t i = 0; i < what.size(); ++i) {
+            auto const& m = measured[i];
+            ++done.trials;
+            observe_.on_record(
+                record_of(t.algorithms[what[i].algorithm].computes, machine_, t.point(what[i]), m).value());
+            if (m.error != measure_error::none) {
+                ++done.failed;
+                continue;
+            }
+            auto const seconds = m.costs.front();
+            if (what[i] == t.untuned) done.untuned_measured = seconds;
+            if (!least_ || seconds < least_->score) least_ = {what[i], seconds};
+        }
+    }
+    void decide(tuning_task const& t, tuned_task& done) {
+        auto const least = std::exchange(least_, std::nullopt);
+        if (!least) return;
+        auto const surely = !done.untuned_measured || least->score < o_.sure_measured * *done.untuned_measured;
+        if (surely) done.best = least->what;
+        done.measured = surely ? least->score : done.untuned_measured;
+        done.predicted = predict(t, done.best);
+    }
+
+    void measure_best(tuning_task const& t, tuned_task& done, std::vector<scored_candidate> const& best) {
+        std::vector<candidate> what{t.untuned};
+        for (auto const& c : best)
+            if (what.size() <= o_.trials && c.what != t.untuned) what.push_back(c.what);
+        kernel_timer const timer{t, isa_of(machine_), timing_of(t)};
+        take(t, done, what, timer.measure(what));
+        decide(t, done);
+    }
+
+    void measure_all(tuning_task const& t, tuned_task& done, double share) {
+        kernel_timer const timer{t, isa_of(machine_), timing_of(t)};
+        candidate const first[] = {t.untuned};
+        take(t, done, first, timer.measure(first));
+        auto const rest = part_of_rest(share);
+        auto const count = static_cast<std::int64_t>(t.algorithms.size());
+        for (std::size_t a = 0; a < t.algorithms.size(); ++a) {
+            auto const forever = rest == std::chrono::nanoseconds::max();
+            measure_algorithm(t, a, timer, done, forever ? clock::time_point::max() : clock::now() + rest / count);
+        }
+        decide(t, done);
+    }
+    // A search by the clock over the schedules of an algorithm.
+    void measure_algorithm(tuning_task const& t, std::size_t number, kernel_timer const& timer, tuned_task& done,
+                           clock::time_point end) {
+        constexpr auto infeasible = std::numeric_limits<double>::infinity();
+        auto const& algorithm = t.algorithms[number];
+        configuration_space const space{*algorithm.space};
+        search::evolution_options evolution;
+        evolution.seed = o_.seed, evolution.population = o_.batch;
+        std::optional const start{algorithm.counted};
+        search::evolution_search sampler{space, evolution, start, {.samples = o_.batch}};
+        std::map<std::uint64_t, double> known;
+        auto const trials = std::max<std::size_t>(1, o_.trials / t.algorithms.size());
+        std::size_t measured = 0, idle = 0; // so many rounds without anything new say that there is nothing
+        while (measured < trials && ++idle <= trials && !limit() && clock::now() < end) {
+            auto const points = sampler.ask(o_.batch);
+            if (points.empty()) return;
+            std::vector<candidate> fresh;
+            for (auto const& p : points)
+                if (known.try_emplace(p.index(), infeasible).second && algorithm.space->allows(p))
+                    fresh.push_back({number, p.index()});
+            auto const times = timer.measure(fresh);
+            take(t, done, fresh, times);
+            for (std::size_t i = 0; i < fresh.size(); ++i)
+                if (!times[i].costs.empty()) known[fresh[i].index] = times[i].costs.front();
+            if (!fresh.empty()) idle = 0;
+            measured += fresh.size();
+            std::vector<double> scores;
+            for (auto const& p : points) scores.push_back(known[p.index()]);
+            sampler.tell(std::span<loop::configuration const>{points}, scores);
+        }
+    }
+
+    // Weights that no cache keeps from run to run come from memory.
+    [[nodiscard]] timing_options timing_of(tuning_task const& t) const {
+        auto timing = o_.timing;
+        if (timing.evict_bytes == 0) return timing;
+        auto const l2 = machine_.l2_bytes > 0 ? machine_.l2_bytes : std::uint64_t{1} << 20;
+        auto const threads = timing.threads ? timing.threads->concurrency() : 1;
+        timing.evict_bytes = static_cast<std::size_t>(2 * l2) * threads;
+        auto const l3 = static_cast<double>(machine_.l3_bytes);
+        if (l3 > 0 && t.weight_bytes > 0.75 * l3) timing.evict_bytes = static_cast<std::size_t>(1.5 * l3);
+        return timing;
+    }
+
+    std::span<tuning_task const> tasks_;
+    cost::lowered const& model_;
+    target const& machine_;
+    tuning_options const& o_;
+    tuning_observer& observe_;
+    clock::time_point const begin_ = clock::now();
+    tuning_report out_;
+    std::optional<scored_candidate> least_; // measured, of the present task
+};
+
+} // namespace detail
+
+GSUB_LAZY_BODY result<tuning_report> tune(std::span<tuning_task const> tasks, cost::lowered const& model,
+                                          target const& machine, tuning_options const& options,
+                                          tuning_observer& observe) {
+    return capture([&] { return detail::tuner<>{tasks, model, machine, options, observe}.run(); });
+}
+GSUB_LAZY_BODY result<tuning_report> tune(std::span<tuning_task const> tasks, cost::lowered const& model,
+                                          target const& machine, tuning_options const& options) {
+    tuning_observer silent;
+    return tune(tasks, model, machine, options, silent);
+}
+
+} // namespace gsub::tune

@@ -1,0 +1,160 @@
+#include "tuned_network.hpp"
+#include <gsub/driver/build.hpp>
+#include <gsub/runtime/cpu/thread_pool.hpp>
+#include <gsub/tune/database.hpp>
+#include <gsub/tune/kernel_record.hpp>
+#include <gsub/tune/records_source.hpp>
+#include <gsub/tune/tuner.hpp>
+
+#include <map>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace tuner_test {
+
+using namespace tuned_network;
+using namespace gsub::tune;
+
+// Keeps what a tuner says.
+struct listener : tuning_observer {
+    database records{};
+    std::vector<std::size_t> begun{}, done{};
+    std::size_t predicted = 0, measured = 0;
+    void on_task(std::size_t i, tuning_task const&, std::size_t, std::size_t) override { begun.push_back(i); }
+    void on_tuned(std::size_t i, tuning_task const&, tuned_task const&) override { done.push_back(i); }
+    void on_record(record const& r) override {
+        (is_predicted(r) ? predicted : measured) += 1;
+        records.add(r);
+    }
+};
+
+tuning_options small(tuning_method method) {
+    tuning_options o;
+    o.method = method, o.points = 60, o.trials = 4, o.batch = 4;
+    o.timing.rounds = 2, o.timing.least_seconds = 0;
+    return o;
+}
+bool same(tuned_task const& a, tuned_task const& b) {
+    return a.best == b.best && a.predicted == b.predicted && a.scored == b.scored &&
+           a.history.size() == b.history.size();
+}
+
+TEST_CASE("a static tuner finds the same for any number of threads, nothing runs, and nothing gets worse") {
+    auto const all = tasks(isa::avx512);
+    auto const machine = parse_target("x86-64-avx512,threads=2").value();
+    auto const model = cost::lowered::on(machine);
+    listener heard;
+    auto const one = tune::tune(all, model, machine, small(tuning_method::predicted), heard).value();
+    REQUIRE(one.tasks.size() == all.size());
+    CHECK(one.tuned == all.size());
+    CHECK(heard.measured == 0);
+    CHECK(heard.begun == heard.done);
+    CHECK(std::set(heard.begun.begin(), heard.begun.end()).size() == all.size());
+    std::size_t changed = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        auto const& t = one.tasks[i];
+        CAPTURE(kernels::to_string(all[i].what()));
+        changed += t.best != all[i].untuned;
+        CHECK(t.scored > 0);
+        CHECK(t.trials == 0);
+        CHECK_FALSE(t.measured);
+        CHECK(t.predicted <= t.untuned_predicted);
+        CHECK((t.best == all[i].untuned || t.predicted < 0.95 * t.untuned_predicted));
+        CHECK(all[i].algorithms[t.best.algorithm].space->allows(all[i].point(t.best)));
+        CHECK(t.ratio() <= 1);
+    }
+    CHECK(heard.predicted == changed);
+
+    fork_join_executor threads{3};
+    auto options = small(tuning_method::predicted);
+    options.threads = &threads;
+    auto const three = tune::tune(all, model, machine, options).value();
+    for (std::size_t i = 0; i < all.size(); ++i) CHECK(same(one.tasks[i], three.tasks[i]));
+    // A space that is smaller than the number of points is scored whole.
+    options.points = 1u << 20;
+    for (auto const& t : all)
+        if (t.algorithms.size() == 1 && t.algorithms[0].space->size() < 3000) {
+            auto const whole = tune::tune(std::vector{t}, model, machine, options).value().tasks[0];
+            CHECK(whole.scored == t.algorithms[0].space->size());
+        }
+}
+
+TEST_CASE("what is tuned by the clock is built from its records, and computes the same numbers") {
+    auto const here = host();
+    auto const& isa = isa_of(here);
+    auto const g = network();
+    auto const all = tune::tuning_tasks_of(scheduled(g, isa), isa);
+    auto const model = cost::lowered::on(here);
+    runtime::thread_pool pool;
+    for (auto const method : {tuning_method::hybrid, tuning_method::measured}) {
+        CAPTURE(std::string{to_string(method)});
+        auto options = small(method);
+        options.threads = &pool, options.timing.threads = &pool, options.timing.jit.threads = &pool;
+        options.sure_measured = 1e-9; // nothing is so much better
+        listener heard;
+        auto done = tune::tune(all, model, here, options, heard).value();
+        CHECK(heard.measured > all.size());
+        CHECK(heard.predicted == 0);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            CHECK(done.tasks[i].best == all[i].untuned);
+            CHECK(done.tasks[i].trials >= 1);
+            CHECK(done.tasks[i].failed == 0);
+            REQUIRE(done.tasks[i].measured);
+            CHECK(done.tasks[i].ratio() == 1);
+        }
+        options.sure_measured = 1;
+        done = tune::tune(all, model, here, options).value();
+        for (auto const& t : done.tasks) CHECK(t.ratio() <= 1);
+
+        record_lookup const lookup{heard.records, here};
+        records_source<> const schedules{lookup};
+        recorded_algorithms<> const algorithms{lookup};
+        auto const untuned = build(g, here).value(), tuned = build(g, here, schedules, algorithms).value();
+        auto const x = random_inputs(g, 3);
+        CHECK(compare(tuned.run(x).value()[0], untuned.run(x).value()[0]).value().max_relative < 1e-3);
+        CHECK(schedules.report().missing == 0);
+        CHECK(schedules.report().unfit == 0);
+    }
+}
+
+TEST_CASE("a tuner ends when it is told to, when its time is up, and says so") {
+    auto const all = tasks(isa::avx512);
+    auto const machine = parse_target("x86-64-avx512").value();
+    auto const model = cost::lowered::on(machine);
+    auto options = small(tuning_method::predicted);
+    options.seconds = 0;
+    auto done = tune::tune(all, model, machine, options).value();
+    CHECK(done.tuned == 0);
+    CHECK(done.why == search::stop_reason::time);
+    for (std::size_t i = 0; i < all.size(); ++i) CHECK(done.tasks[i].best == all[i].untuned);
+
+    std::stop_source stop;
+    struct stopping : tuning_observer {
+        std::stop_source* stop = nullptr;
+        void on_tuned(std::size_t, tuning_task const&, tuned_task const&) override { stop->request_stop(); }
+    } observe;
+    observe.stop = &stop;
+    options = small(tuning_method::predicted);
+    options.stop = stop.get_token();
+    done = tune::tune(all, model, machine, options, observe).value();
+    CHECK(done.tuned == 1);
+    CHECK(done.why == search::stop_reason::cancelled);
+}
+
+TEST_CASE("tasks with most to gain come first") {
+    auto const all = tasks(isa::avx512);
+    auto const machine = parse_target("x86-64-avx512").value();
+    auto const model = cost::lowered::on(machine);
+    listener heard;
+    auto const done = tune::tune(all, model, machine, small(tuning_method::predicted), heard).value();
+    auto before = std::numeric_limits<double>::infinity();
+    for (auto const i : heard.begun) {
+        auto const weight = done.tasks[i].untuned_predicted * static_cast<double>(all[i].kernels);
+        CHECK(weight <= before);
+        before = weight;
+    }
+}
+
+} // namespace tuner_test
