@@ -123,9 +123,9 @@ struct tune_request {
     std::string records;           ///< file that records are appended to; empty: none
     std::string passes;            ///< a list that runs before lowering; empty: `default`
     std::optional<double> seconds;
-    std::uint64_t points = 0;    ///< candidates of an algorithm that the cost model scores; 0: the library's number
-    std::size_t trials = 0;      ///< candidates of a task that are measured; 0: the same
-    std::optional<double> price; ///< of an hour of this machine
+    std::uint64_t points = 0;       ///< candidates of an algorithm that the cost model scores; 0: the library's number
+    std::size_t trials = 0;         ///< candidates of a task that are measured; 0: the same
+    std::optional<double> per_hour; ///< of an hour of this machine
     std::uint64_t seed = 1;
     bool check = true; ///< builds the network untuned and tuned, and times both
 };

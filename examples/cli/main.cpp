@@ -321,7 +321,7 @@ int main(int argc, char** argv) {
         ->check(CLI::PositiveNumber);
     tune->add_option("--trials", u.trials, "candidates of each kernel that are timed")->check(CLI::PositiveNumber);
     tune->add_option("--seed", u.seed, "seed of the search");
-    tune->add_option("--price-per-hour", u.price, "what an hour of this machine costs; tells what tuning has cost")
+    tune->add_option("--price-per-hour", u.per_hour, "what an hour of this machine costs; tells what tuning has cost")
         ->check(CLI::NonNegativeNumber);
     tune->add_flag("!--no-check", u.check, "do not build the model untuned and tuned to time both");
     add_target(tune, u.target);

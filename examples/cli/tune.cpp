@@ -246,9 +246,9 @@ answer tune(tune_request const& r, session const& s) {
                                 "untuned\n",
                                 done.tuned, tasks.size(), gsub::report::human(done.seconds, "s"), scored, trials,
                                 failed, gsub::report::fixed(before > 0 ? after / before : 1.0, 3));
-    if (r.price) {
-        a.data["price"] = *r.price * done.seconds / 3600;
-        a.text += gsub::format_text("price    {}\n", gsub::report::fixed(*r.price * done.seconds / 3600, 4));
+    if (r.per_hour) {
+        a.data["price"] = *r.per_hour * done.seconds / 3600;
+        a.text += gsub::format_text("price    {}\n", gsub::report::fixed(*r.per_hour * done.seconds / 3600, 4));
     }
     if (r.check && runs_here) a.text += time_both(g, r, machine, progress.records, s, a.data);
     if (!r.records.empty()) a.text += gsub::format_text("written  {}\n", r.records);

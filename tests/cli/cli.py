@@ -456,6 +456,54 @@ class Cli(unittest.TestCase):
             self.assertIn(words, done.stderr)
         self.gsub("bench", "t4.onnx", "--schedules", "nonesuch.txt", exit=5)
 
+    def test_a_model_is_tuned_and_built_from_its_records(self):
+        self.gsub("models", "t4", "-o", "t4.onnx")
+        told = {}
+        for method in ("static", "hybrid", "measured"):
+            out = self.gsub("tune", "t4.onnx", "--method", method, "--points", 40, "--trials", 3, "--records", "r.jsonl",
+                            "--price-per-hour", 3.6, "--json", "t.json").stdout
+            told[method] = json.loads((self.at / "t.json").read_text())
+            for words in ("candidates scored", "the network", "written  r.jsonl", "price"):
+                self.assertIn(words, out)
+            self.assertEqual(told[method]["tuned"], told[method]["tasks"])
+            self.assertEqual(told[method]["failed"], 0)
+            self.assertEqual(told[method]["stopped_by"], "exhausted")
+            self.assertLess(told[method]["check"]["relative_difference"], 1e-3)
+            self.assertAlmostEqual(told[method]["price"], told[method]["seconds"] / 1000)
+        self.assertEqual(told["static"]["trials"], 0)
+        self.assertEqual(told["measured"]["scored"], 0)
+        self.assertGreater(told["hybrid"]["scored"], 0)
+        self.assertGreater(told["hybrid"]["trials"], 0)
+        lines = (self.at / "r.jsonl").read_text().splitlines()
+        self.assertGreaterEqual(len(lines), told["hybrid"]["trials"] + told["measured"]["trials"])
+        for line in lines:
+            self.assertEqual(json.loads(line)["version"], 0.2)
+        for verb in (("run", "--fill", 1, "--backend", "simd"), ("bench", "--runs", 2), ("compile", "-o", "sources"),
+                     ("explain", "--kernels")):
+            done = self.gsub(verb[0], "t4.onnx", *verb[1:], "--records", "r.jsonl")
+            self.assertIn("kernels have recorded schedules", done.stderr)
+        self.gsub("run", "t4.onnx", "--records", "r.jsonl", "--schedules", "s.txt", exit=2)
+        self.gsub("run", "t4.onnx", "--fill", 1, "--backend", "simd", "--records", "nonesuch.jsonl", exit=5)
+
+    def test_records_that_are_none_are_told_by_line(self):
+        self.gsub("models", "t4", "-o", "t4.onnx")
+        self.file("bad.jsonl", b'# a comment\n{"v": 1}\nnonsense\n')
+        done = self.gsub("bench", "t4.onnx", "--runs", 1, "--records", "bad.jsonl")
+        for words in ("bad.jsonl:2", "bad.jsonl:3"):
+            self.assertIn(words, done.stderr)
+
+    def test_tuning_ends_with_its_budget_and_for_other_machines_nothing_runs(self):
+        self.gsub("models", "squeezenet1_1", "-o", "m.onnx")
+        self.gsub("tune", "m.onnx", "--budget", 0.05, "--no-check", "--json", "t.json")
+        told = json.loads((self.at / "t.json").read_text())
+        self.assertEqual(told["stopped_by"], "time")
+        self.assertLess(told["tuned"], told["tasks"])
+        self.gsub("tune", "m.onnx", "--method", "static", "--target", "aarch64-neon", "--points", 20, "--records", "n.jsonl",
+                  "--json", "t.json")
+        self.assertNotIn("check", json.loads((self.at / "t.json").read_text()))
+        self.gsub("tune", "m.onnx", "--target", "aarch64-neon", exit=5)
+        self.gsub("tune", "m.onnx", "--method", "guess", exit=2)
+
     def test_input_and_result_are_timed_and_the_faster_one_is_kept(self):
         self.gsub("models", "t12", "-o", "m.onnx")
         out = self.gsub("optimize", "m.onnx", "--measure", "-o", "out.onnx", "--json", "r.json").stdout
