@@ -61,8 +61,8 @@ struct kernel_timer::state {
     [[nodiscard]] std::size_t packed_bytes() const {
         std::size_t bytes = 1;
         for (auto const& v : task->alone.values)
-            if (v.role == runtime::memory_role::constant) bytes += 4 * v.data.size_bytes();
-        return bytes;
+            if (v.role == runtime::memory_role::constant) bytes += v.data.size_bytes();
+        return task->algorithms.size() > 1 ? 4 * bytes : bytes;
     }
     // The program of a candidate, whose signature is storage.
     [[nodiscard]] runtime::program program_of(candidate const& c) const {
