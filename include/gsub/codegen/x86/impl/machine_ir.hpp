@@ -43,6 +43,8 @@ enum class machine_op : std::uint8_t {
     binary, ///< by `function`; the second operand may be at `at`
     fused,  ///< first operand * second operand, added to the third, less it, or taken from it: `function`
     unary,
+    blend, ///< the third operand, or zero where there is none, in the lanes in which `function` holds of the first
+           ///< and the number with the bits of `immediate`; the second in the others
     multiply_add, ///< in place of the first operand: its first `lanes` plus the product of the others; the last may be
                   ///< at `at`
     combine,      ///< in place of the first operand: sum, or maximum that keeps NaN, of its first `lanes`
@@ -61,7 +63,16 @@ enum class lane_function : std::uint8_t {
     negate,
     absolute,
     floor,
-    round
+    round,
+    // on the bits of lanes: integers of 32 bits that wrap
+    add_bits,
+    subtract_bits,
+    and_bits,
+    shift_left,   ///< of `unary`: by `immediate` bits
+    from_integer, ///< of `unary`: the number that a signed integer is
+    // comparisons of `blend`, false of NaN
+    less,
+    equal
 };
 
 /// Where an operand is in memory.

@@ -4,6 +4,7 @@
 #include <gsub/codegen/x86/impl/address_values.hpp>
 #include <gsub/codegen/x86/impl/block_facts.hpp>
 #include <gsub/codegen/x86/impl/machine_ir.hpp>
+#include <gsub/codegen/x86/impl/vector_functions.hpp>
 #include <gsub/core/result.hpp>
 
 #include <bit>
@@ -26,7 +27,8 @@ protected:
     using code_list = std::vector<instruction>;
 
     /// `masks`: whether there are mask registers, and arithmetic that takes one element of memory for all lanes.
-    vector_lowering(kernel const& k, bool masks) : k_(k), masks_(masks), at_(k, made_), facts_(k, masks) {}
+    vector_lowering(kernel const& k, bool masks)
+        : k_(k), masks_(masks), at_(k, made_), facts_(k, masks), functions_(made_, masks) {}
 
     std::int32_t new_label() { return made_.labels++; }
     void place_label(std::int32_t label) { at_.add({.op = machine_op::label, .label = label}); }
@@ -174,7 +176,18 @@ protected:
             made.operands[at] = vector_of(from);
         }
     }
+    // Numbers of the functions that statements compute, once for all loops.
+    void define_numbers(std::vector<statement> const& statements) {
+        for (auto const& s : statements) {
+            for (auto const& i : s.code)
+                if (i.op == opcode::compute && i.type == dtype::f32 && vector_functions<>::knows(i.function))
+                    functions_.define_numbers(i.function);
+            define_numbers(s.body), define_numbers(s.otherwise);
+        }
+    }
     void compute(instruction const& i) {
+        if (vector_functions<>::knows(i.function))
+            return functions_.write(i.function, vector_of(i.result), vector_of(i.operands[0]));
         auto const function = facts_.function_of(i.function);
         if (!function) refuse(i);
         if (info(i.function).operands == 1) {
@@ -234,6 +247,7 @@ protected:
 
 private:
     block_facts<> facts_;
+    vector_functions<> functions_;
     std::map<reg, std::int32_t> vectors_;
 };
 

@@ -24,6 +24,12 @@ protected:
             return c_.vdivps(to, a, b);
         case lane_function::maximum:
             return c_.vmaxps(to, a, b);
+        case lane_function::add_bits:
+            return c_.vpaddd(to, a, b);
+        case lane_function::subtract_bits:
+            return c_.vpsubd(to, a, b);
+        case lane_function::and_bits:
+            return c_.vandps(to, a, b);
         default:
             return c_.vminps(to, a, b);
         }
@@ -56,10 +62,40 @@ protected:
         case lane_function::absolute:
             c_.vandps(to, from, c_.ptr[c_.rip + literal_of_all_lanes(0x7fffffffu)]);
             break;
+        case lane_function::shift_left:
+            c_.vpslld(to, from, static_cast<std::uint8_t>(i.immediate));
+            break;
+        case lane_function::from_integer:
+            c_.vcvtdq2ps(to, from);
+            break;
         default: {
             std::uint8_t const mode = i.function == lane_function::floor ? 1 : 0;
             masks_ ? c_.vrndscaleps(to, from, mode) : c_.vroundps(to, from, mode);
         }
+        }
+        keep_vector(i.result, to);
+    }
+    // The mask of the lanes in which the comparison holds: k2, or a vector. Ordered and quiet comparisons.
+    void write_blend(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        auto const x = vector(i.operands[0], 1), free = vector(i.temporaries[0], 3);
+        auto const zero_there = i.operands[2] < 0;
+        auto const otherwise = vector(i.operands[1], 2);
+        auto const number = static_cast<std::uint32_t>(i.immediate);
+        std::uint8_t const holds = i.function == lane_function::less ? 0x11 : 0;
+        if (masks_) { // the lanes that are not zero: the comparison's opposite
+            c_.vcmpps(c_.k2, x, c_.ptr_b[c_.rip + literal({number})],
+                      static_cast<std::uint8_t>(zero_there ? holds ^ 4 : holds));
+            if (zero_there)
+                c_.vmovaps(to | c_.k2 | c_.T_z, otherwise);
+            else
+                use_operand(i.operands[2], 1, [&](auto const& then) { c_.vblendmps(to | c_.k2, otherwise, then); });
+        } else {
+            c_.vcmpps(free, x, c_.ptr[c_.rip + literal_of_all_lanes(number)], holds);
+            if (zero_there)
+                c_.vandnps(to, free, otherwise);
+            else
+                use_operand(i.operands[2], 1, [&](auto const& then) { c_.vblendvps(to, otherwise, then, free); });
         }
         keep_vector(i.result, to);
     }

@@ -88,6 +88,8 @@ private:
             return write_fused(i);
         case unary:
             return write_unary(i);
+        case blend:
+            return write_blend(i);
         case multiply_add:
             return write_multiply_add(i);
         case combine:
