@@ -45,6 +45,8 @@ enum class machine_op : std::uint8_t {
     unary,
     blend, ///< the third operand, or zero where there is none, in the lanes in which `function` holds of the first
            ///< and the number with the bits of `immediate`; the second in the others
+    multiply_unless, ///< the second operand in the lanes in which `function` holds of the first and that number, the
+                     ///< product of the first and the third in the others
     multiply_add, ///< in place of the first operand: its first `lanes` plus the product of the others; the last may be
                   ///< at `at`
     combine,      ///< in place of the first operand: sum, or maximum that keeps NaN, of its first `lanes`
@@ -70,10 +72,14 @@ enum class lane_function : std::uint8_t {
     and_bits,
     shift_left,   ///< of `unary`: by `immediate` bits
     from_integer, ///< of `unary`: the number that a signed integer is
-    // comparisons of `blend`, false of NaN
+    // comparisons, false of NaN
     less,
     equal
 };
+
+[[nodiscard]] constexpr bool commutes(lane_function f) noexcept {
+    return f == lane_function::add || f == lane_function::multiply;
+}
 
 /// Where an operand is in memory.
 struct machine_address {

@@ -108,8 +108,10 @@ private:
         auto const p = polynomial(by.terms, r);
         auto const y = binary(lane_function::add_bits, p, shifted(k, 23));
         auto const limited = where(lane_function::less, x, -87.3365402f, none, y);
-        auto const beyond = binary(lane_function::multiply, x, number(infinity));
-        return where(lane_function::less, x, 88.7228394f, limited, beyond);
+        auto const result = where(lane_function::less, x, 88.7228394f, number(infinity), limited); // infinity, or NaN
+        to_.code.back().op = machine_op::multiply_unless;
+        if (!masks_) to_.code.back().temporaries[1] = to_.vectors++;
+        return result;
     }
     std::int32_t sigmoid(std::int32_t x) {
         auto const e = exponential(exponentials[0], unary(lane_function::negate, x));

@@ -7,12 +7,14 @@
 #include <gsub/codegen/x86/impl/vector_functions.hpp>
 #include <gsub/core/result.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -60,14 +62,34 @@ protected:
         if (!moves || (i.type != dtype::u32 && i.type != dtype::i32)) refuse(i);
     }
 
+    static bool is_function(instruction const& i) {
+        return i.op == opcode::compute && i.type == dtype::f32 && vector_functions<>::knows(i.function);
+    }
     void block(code_list const& code) {
         facts_.read(code);
         auto const known = at_.enter();
+        auto const kept = copied_accumulators(code);
         for (auto const& i : code) {
             check_type(i);
             if (!facts_.is_left_out(i)) lower(i);
         }
+        for (auto const& [r, value] : kept) vectors_[r] = value;
         at_.leave(known);
+    }
+    // Functions need many registers: what a loop accumulated before is copied, so that only copies go to memory.
+    std::map<reg, std::int32_t> copied_accumulators(code_list const& code) {
+        std::map<reg, std::int32_t> kept;
+        if (std::none_of(code.begin(), code.end(), is_function)) return kept;
+        for (auto const& i : code)
+            for (auto const r : i.operands)
+                if (r >= 0 && accumulators_.contains(r)) kept.emplace(r, vector_of(r));
+        for (auto const& i : code) kept.erase(i.result);
+        for (auto const& [r, value] : kept) {
+            auto const copy = new_vector();
+            at_.add({.op = machine_op::copy, .result = copy, .operands = {value, -1, -1}});
+            vectors_[r] = copy;
+        }
+        return kept;
     }
 
     void lower(instruction const& i) {
@@ -179,9 +201,10 @@ protected:
     // Numbers of the functions that statements compute, once for all loops.
     void define_numbers(std::vector<statement> const& statements) {
         for (auto const& s : statements) {
-            for (auto const& i : s.code)
-                if (i.op == opcode::compute && i.type == dtype::f32 && vector_functions<>::knows(i.function))
-                    functions_.define_numbers(i.function);
+            for (auto const& i : s.code) {
+                if (is_function(i)) functions_.define_numbers(i.function);
+                if (i.op == opcode::multiply_add || i.op == opcode::accumulate) accumulators_.insert(i.result);
+            }
             define_numbers(s.body), define_numbers(s.otherwise);
         }
     }
@@ -249,6 +272,7 @@ private:
     block_facts<> facts_;
     vector_functions<> functions_;
     std::map<reg, std::int32_t> vectors_;
+    std::set<reg> accumulators_;
 };
 
 } // namespace gsub::codegen::detail

@@ -77,10 +77,8 @@ private:
         case store:
             return write_store(i);
         case copy: {
-            auto const from = vector(i.operands[0], 0);
-            auto const to = vector_in_register(i.result) ? vector_result(i.result) : from;
-            if (to.getIdx() != from.getIdx()) c_.vmovaps(to, from);
-            return keep_vector(i.result, to);
+            if (vector_in_register(i.result)) fetched(vector_result(i.result), i.operands[0]);
+            return keep_vector(i.result, vector(i.operands[0], 0));
         }
         case binary:
             return write_binary(i);
@@ -90,6 +88,8 @@ private:
             return write_unary(i);
         case blend:
             return write_blend(i);
+        case multiply_unless:
+            return write_multiply_unless(i);
         case multiply_add:
             return write_multiply_add(i);
         case combine:
