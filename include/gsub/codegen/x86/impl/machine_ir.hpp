@@ -43,10 +43,10 @@ enum class machine_op : std::uint8_t {
     binary, ///< by `function`; the second operand may be at `at`
     fused,  ///< first operand * second operand, added to the third, less it, or taken from it: `function`
     unary,
-    blend, ///< the third operand, or zero where there is none, in the lanes in which `function` holds of the first
-           ///< and the number with the bits of `immediate`; the second in the others
-    multiply_unless, ///< the second operand in the lanes in which `function` holds of the first and that number, the
-                     ///< product of the first and the third in the others
+    // By lane: whether `function` holds of the first operand and the number with the bits of `immediate`.
+    blend,           ///< the third operand where it holds, else the second
+    add_bits_unless, ///< zero where it holds, else the sum of the others' bits
+    multiply_unless, ///< the second operand where it holds, else the product of the first and the third
     multiply_add, ///< in place of the first operand: its first `lanes` plus the product of the others; the last may be
                   ///< at `at`
     combine,      ///< in place of the first operand: sum, or maximum that keeps NaN, of its first `lanes`
@@ -74,6 +74,7 @@ enum class lane_function : std::uint8_t {
     from_integer, ///< of `unary`: the number that a signed integer is
     // comparisons, false of NaN
     less,
+    greater,
     equal
 };
 

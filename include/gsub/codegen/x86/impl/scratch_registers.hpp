@@ -39,6 +39,7 @@ public:
         case machine_op::binary:
             return kept || binary(i) ? 1 : 0;
         case machine_op::blend:
+        case machine_op::add_bits_unless:
         case machine_op::multiply_unless:
             return kept || in_memory(i.operands[0]) || in_memory(i.operands[1]) ? 1 : 0;
         case machine_op::fused:

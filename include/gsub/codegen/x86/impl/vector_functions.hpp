@@ -99,22 +99,21 @@ private:
 
     // ---- functions
 
-    std::int32_t exponential(exponential_series const& by, std::int32_t x) {
+    // Of x, or of -x, whose sign the numbers take.
+    std::int32_t exponential(exponential_series const& by, std::int32_t x, float sign = 1) {
         constexpr auto shifter = 12582912.0f; // its sum with n has n in the last bits
-        auto const k = fused(lane_function::add, x, number(1.44269504f), number(shifter));
+        auto const k = fused(lane_function::add, x, number(sign * 1.44269504f), number(shifter));
         auto const n = binary(lane_function::subtract, k, number(shifter));
-        auto r = x;
-        for (auto const part : by.parts) r = fused(lane_function::subtract_from, n, number(part), r);
-        auto const p = polynomial(by.terms, r);
-        auto const y = binary(lane_function::add_bits, p, shifted(k, 23));
-        auto const limited = where(lane_function::less, x, -87.3365402f, none, y);
-        auto const result = where(lane_function::less, x, 88.7228394f, number(infinity), limited); // infinity, or NaN
-        to_.code.back().op = machine_op::multiply_unless;
-        if (!masks_) to_.code.back().temporaries[1] = to_.vectors++;
-        return result;
+        auto r = sign > 0 ? fused(lane_function::subtract_from, n, number(by.parts[0]), x)
+                          : fused(lane_function::subtract, n, number(-by.parts[0]), x);
+        for (auto const part : by.parts.subspan(1)) r = fused(lane_function::subtract_from, n, number(part), r);
+        auto const p = polynomial(by.terms, r), power = shifted(k, 23);
+        auto const below = sign > 0 ? lane_function::less : lane_function::greater;
+        auto const y = where(machine_op::add_bits_unless, below, x, sign * -87.3365402f, p, power);
+        return where(machine_op::multiply_unless, below, x, sign * 88.7228394f, y, number(sign * infinity));
     }
     std::int32_t sigmoid(std::int32_t x) {
-        auto const e = exponential(exponentials[0], unary(lane_function::negate, x));
+        auto const e = exponential(exponentials[0], x, -1);
         auto const one = number(1);
         return binary(lane_function::divide, one, binary(lane_function::add, e, one));
     }
@@ -130,8 +129,8 @@ private:
     std::int32_t logarithm(std::int32_t x) {
         constexpr auto smallest = std::numeric_limits<float>::min(), units = 0x1p23f;
         auto const scaled = binary(lane_function::multiply, x, number(units));
-        auto const a = where(lane_function::less, x, smallest, scaled, x);
-        auto const moved = where(lane_function::less, x, smallest, number(-23), number(0));
+        auto const a = blend(lane_function::less, x, smallest, scaled, x);
+        auto const moved = blend(lane_function::less, x, smallest, number(-23), number(0));
         auto const k = binary(lane_function::and_bits, binary(lane_function::subtract_bits, a, number_of(0x3f2aaaab)),
                               number_of(0xff800000));
         auto const f = binary(lane_function::subtract, binary(lane_function::subtract_bits, a, k), number(1));
@@ -140,9 +139,9 @@ private:
         auto const low = binary(lane_function::multiply, e, number(exact_ln2[1]));
         auto const tail = fused(lane_function::add, p, binary(lane_function::multiply, f, f), low);
         auto y = fused(lane_function::add, e, number(exact_ln2[0]), binary(lane_function::add, f, tail));
-        y = where(lane_function::less, x, infinity, y, x);
-        y = where(lane_function::equal, x, 0, number(-infinity), y);
-        return where(lane_function::less, x, 0, number(std::numeric_limits<float>::quiet_NaN()), y);
+        y = blend(lane_function::less, x, infinity, y, x);
+        y = blend(lane_function::equal, x, 0, number(-infinity), y);
+        return blend(lane_function::less, x, 0, number(std::numeric_limits<float>::quiet_NaN()), y);
     }
     std::int32_t polynomial(std::span<float const> terms, std::int32_t x) {
         auto p = number(terms[0]);
@@ -177,15 +176,17 @@ private:
     std::int32_t fused(lane_function f, std::int32_t a, std::int32_t b, std::int32_t c) {
         return add({.op = machine_op::fused, .function = f, .result = to_.vectors++, .operands = {a, b, c}});
     }
-    // Where a comparison of `x` with a number holds, `then`, else `otherwise`; none: zero.
-    static constexpr std::int32_t none = -1;
-    std::int32_t where(lane_function holds, std::int32_t x, float than, std::int32_t then, std::int32_t otherwise) {
-        return add({.op = machine_op::blend,
+    std::int32_t where(machine_op op, lane_function holds, std::int32_t x, float than, std::int32_t a, std::int32_t b) {
+        auto const free = [&](bool needed) { return needed ? to_.vectors++ : -1; };
+        return add({.op = op,
                     .function = holds,
                     .result = to_.vectors++,
-                    .operands = {x, otherwise, then},
-                    .temporaries = {masks_ ? -1 : to_.vectors++, -1},
+                    .operands = {x, a, b},
+                    .temporaries = {free(!masks_), free(!masks_ && op == machine_op::multiply_unless)},
                     .immediate = std::bit_cast<std::int32_t>(than)});
+    }
+    std::int32_t blend(lane_function holds, std::int32_t x, float than, std::int32_t then, std::int32_t otherwise) {
+        return where(machine_op::blend, holds, x, than, otherwise, then);
     }
 
     machine_function& to_;

@@ -77,7 +77,7 @@ protected:
     }
     // The mask of the lanes in which a comparison of `x` with the number holds: k2, or a vector.
     void compare(machine_instruction const& i, xmm const& x, bool opposite, xmm const& free) {
-        auto const ordered = i.function == lane_function::equal ? 0 : 0x11;
+        auto const ordered = i.function == lane_function::less ? 0x11 : i.function == lane_function::greater ? 0x1e : 0;
         auto const holds = static_cast<std::uint8_t>(opposite ? ordered ^ 4 : ordered);
         auto const with = number(static_cast<std::uint32_t>(i.immediate));
         masks_ ? c_.vcmpps(c_.k2, x, with, holds) : c_.vcmpps(free, x, with, holds);
@@ -85,17 +85,16 @@ protected:
     void write_blend(machine_instruction const& i) {
         auto const [x, otherwise, then] = i.operands;
         auto const to = vector_result(i.result), free = vector(i.temporaries[0], 0);
+        auto const blends = i.op == machine_op::blend;
         auto const before = in_memory(x) && !is_in(otherwise, to) && !is_in(then, to);
-        compare(i, before ? fetched(to, x) : vector(x, 0), masks_ && then < 0, free);
-        auto const rest = in_memory(otherwise) && !is_in(then, to) ? fetched(to, otherwise) : vector(otherwise, 0);
-        if (then >= 0)
-            use_operand(then, [&](auto const& there) {
-                masks_ ? c_.vblendmps(to | c_.k2, rest, there) : c_.vblendvps(to, rest, there, free);
-            });
-        else if (masks_)
-            c_.vmovaps(to | c_.k2 | c_.T_z, rest);
-        else
-            c_.vandnps(to, free, rest);
+        compare(i, before ? fetched(to, x) : vector(x, 0), masks_ && !blends, free);
+        auto const first = in_memory(otherwise) && !is_in(then, to) ? fetched(to, otherwise) : vector(otherwise, 0);
+        use_operand(then, [&](Xbyak::Operand const& second) {
+            if (blends) return masks_ ? c_.vblendmps(to | c_.k2, first, second) : c_.vblendvps(to, first, second, free);
+            if (masks_) return c_.vpaddd(to | c_.k2 | c_.T_z, first, second);
+            c_.vpaddd(to, first, second);
+            c_.vandnps(to, free, to);
+        });
         keep_vector(i.result, to);
     }
     void write_multiply_unless(machine_instruction const& i) {

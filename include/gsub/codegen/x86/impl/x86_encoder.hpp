@@ -87,6 +87,7 @@ private:
         case unary:
             return write_unary(i);
         case blend:
+        case add_bits_unless:
             return write_blend(i);
         case multiply_unless:
             return write_multiply_unless(i);
