@@ -162,8 +162,8 @@ protected:
                                  .lanes = i.lanes,
                                  .immediate = i.stride,
                                  .at = at_.place(i.buffer, i.offset),
-                                 .constant_memory =
-                                     skip < 0 && !k_.buffers[static_cast<std::size_t>(i.buffer)].written};
+                                 .constant_memory = skip < 0 && i.lanes == k_.lanes &&
+                                                    !k_.buffers[static_cast<std::size_t>(i.buffer)].written};
         if (strided) made.temporaries[0] = new_vector(), made.temporaries[1] = masks_ ? -1 : new_vector();
         at_.add(made);
         if (skip >= 0) {

@@ -30,10 +30,18 @@ protected:
         return c_.ptr[c_.rip + literal(words)];
     }
 
+    // First lanes that a shorter register moves: without a mask, and so that a load behind a store need not wait.
+    [[nodiscard]] static bool is_short(std::int32_t lanes) { return lanes == 1 || lanes == 4 || lanes == 8; }
+    [[nodiscard]] xmm first_lanes(xmm const& of, std::int32_t lanes) const {
+        return lanes == lanes_ ? of : lanes == 8 ? xmm{Xbyak::Operand::YMM, of.getIdx()} : xmm{of.getIdx()};
+    }
+
     void write_load(machine_instruction const& i) {
         auto const to = vector_result(i.result);
-        if (i.lanes == lanes_) {
-            c_.vmovups(to, memory(i, c_.rax));
+        if (i.lanes == 1) {
+            c_.vmovss(first_lanes(to, 1), memory(i, c_.rax));
+        } else if (i.lanes == lanes_ || is_short(i.lanes)) { // zeros in the others
+            c_.vmovups(first_lanes(to, i.lanes), memory(i, c_.rax));
         } else if (masks_) {
             set_mask(i.lanes);
             c_.vmovups(to | c_.k1 | c_.T_z, memory(i, c_.rdx));
@@ -63,8 +71,10 @@ protected:
     }
     void write_store(machine_instruction const& i) {
         auto const from = vector(i.operands[0], 0);
-        if (i.lanes == lanes_) {
-            c_.vmovups(memory(i, c_.rax), from);
+        if (i.lanes == 1) {
+            c_.vmovss(memory(i, c_.rax), first_lanes(from, 1));
+        } else if (i.lanes == lanes_ || is_short(i.lanes)) {
+            c_.vmovups(memory(i, c_.rax), first_lanes(from, i.lanes));
         } else if (masks_) {
             set_mask(i.lanes);
             c_.vmovups(memory(i, c_.rdx) | c_.k1, from);
