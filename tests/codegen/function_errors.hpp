@@ -49,6 +49,13 @@ inline constexpr auto tiny = std::numeric_limits<float>::denorm_min(), huge = st
 // What approximates with fewer terms.
 inline constexpr scalar_op approximations[] = {scalar_op::fast_exponential, scalar_op::fast_tanh, scalar_op::fast_erf};
 
+inline constexpr auto all_functions = [] {
+    std::array<scalar_op, count + std::size(approximations)> out{};
+    std::copy(std::begin(approximations), std::end(approximations),
+              std::copy(exact_functions.begin(), exact_functions.end(), out.begin()));
+    return out;
+}();
+
 /// The kernel of a function over n elements.
 inline codegen::kernel kernel_of(scalar_op op, std::int64_t n, isa const& isa) {
     kernels::elementwise_op const ops[] = {{op, 0}};
@@ -203,18 +210,13 @@ inline std::vector<special> limits() {
                 cases.push_back({fast, cases[i].x, cases[i].y});
     return cases;
 }
-inline std::vector<scalar_op> all_functions() {
-    std::vector<scalar_op> all{exact_functions.begin(), exact_functions.end()};
-    all.insert(all.end(), std::begin(approximations), std::end(approximations));
-    return all;
-}
 /// Checks `limits`, which are all computed at once.
 inline void check_limits(std::span<evaluator const> all) {
     auto const cases = limits();
     std::vector<float> x;
     for (auto const& c : cases) x.push_back(c.x);
     for (auto const& e : all)
-        for (auto const op : all_functions()) {
+        for (auto const op : all_functions) {
             auto const y = e.run(op, x);
             for (std::size_t i = 0; i < x.size(); ++i) {
                 if (cases[i].op != op) continue;

@@ -91,7 +91,7 @@ TEST_CASE("kernels of every kind compute as machine code what their instructions
 TEST_CASE("functions of what many registers accumulate are right, whatever goes to memory") {
     using loop::scalar_op;
     for (auto const* isa : sets())
-        for (auto const function : function_errors::all_functions())
+        for (auto const function : function_errors::all_functions)
             for (std::int64_t const n : {isa->lanes() + 3, 4 * isa->lanes()}) {
                 kernels::matmul_shape s;
                 s.m = 14, s.n = n, s.k = 5, s.bias = s.constant = true;
