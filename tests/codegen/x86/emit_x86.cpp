@@ -61,7 +61,11 @@ bool check_meaning(codegen::kernel const& k, isa const& isa) {
     for (auto const& b : k.buffers) {
         random_stream r{static_cast<std::uint64_t>(data.size())};
         auto& array = data.emplace_back(static_cast<std::size_t>(b.elements()));
-        for (auto& x : array) x = b.element == dtype::f32 ? r.uniform(-1, 1) : 0;
+        for (auto& x : array)
+            x = b.written || b.workspace                             ? 0
+                : b.element == dtype::f32                            ? r.uniform(-1, 1)
+                : b.element == dtype::i32 || b.element == dtype::i64 ? static_cast<double>(r.below(7)) - 3
+                                                                     : static_cast<double>(r.below(7));
     }
     auto expected = data;
     interpreted_kernel::machine{k, expected}.run(0, k.parallel_extent);
@@ -130,6 +134,59 @@ TEST_CASE("more values than there are registers are read again where they were, 
                  .lanes = isa->lanes()});
             CHECK(check_meaning(k, *isa));
         }
+}
+
+TEST_CASE("loads in any order of lanes are right, in vectors of any length") {
+    for (auto const* isa : sets())
+        for (auto const lanes : {isa->lanes(), isa->lanes() / 2})
+            for (std::uint64_t seed = 0; seed < 20; ++seed) {
+                random_stream r{seed};
+                auto const in_one_vector = seed % 2 == 0;
+                std::vector<std::int64_t> table;
+                for (auto l = 0; l < lanes; ++l)
+                    table.push_back(static_cast<std::int64_t>(
+                        r.below(static_cast<std::uint64_t>(in_one_vector ? lanes : 3 * lanes + 1))));
+                auto const row = in_one_vector ? lanes : 5;
+                loop::expression_builder e{"ordered"};
+                auto const i = e.spatial("i", 4), x = e.spatial("x", lanes);
+                auto const a = e.input("a", {row * 4 + (in_one_vector ? 0 : 3 * lanes)}), y = e.output("y", {4, lanes});
+                auto const what = e.store(y, {i, x}, exp(e.at(a, {i * row}, loop::lookup{x, table})));
+                loop::schedule plan{what};
+                plan.vectorize(plan.loop_of("x"));
+                CAPTURE(seed, lanes);
+                CHECK(check_meaning(lower(plan.finish(), "k").value(), *isa));
+            }
+}
+
+TEST_CASE("integers choose the entry of a load, and tell of one that is not there") {
+    for (auto const* isa : sets())
+        for (auto const integers : {dtype::i32, dtype::i64})
+            for (std::int64_t const entries : {2, 9}) { // with 2, some are out of range
+                auto const n = 2 * isa->lanes() + 3;
+                loop::expression_builder e{"gather"};
+                auto const i = e.spatial("i", 12), x = e.spatial("x", n);
+                auto const from = e.input("from", {entries * (n + 2)}), chosen = e.input("chosen", {12}, integers);
+                auto const y = e.output("y", {12, n}), status = e.output("status", {1}, dtype::i32);
+                auto const what = e.store(y, {i, x}, e.at(from, {x + 1}, e.at(chosen, {i}), entries, n + 2, status));
+                loop::schedule plan{what};
+                plan.vectorize(plan.split(plan.loop_of("x"), isa->lanes()).second);
+                auto const k = lower(plan.finish(), "k").value();
+                CHECK(check_meaning(k, *isa));
+            }
+}
+
+TEST_CASE("loaded integers are numbers as they are in text") {
+    for (auto const* isa : sets())
+        for (auto const& [integers, lanes] :
+             {std::pair{dtype::i32, isa->lanes()}, std::pair{dtype::i64, isa->lanes() / 2}})
+            for (auto n = 1; n <= 2 * lanes + 1; ++n) {
+                loop::expression_builder e{"numbers"};
+                auto const x = e.spatial("x", n);
+                auto const a = e.input("a", {n}, integers), y = e.output("y", {n});
+                loop::schedule plan{e.store(y, {x}, tanh(cast(e.at(a, {x}), dtype::f32)))};
+                plan.vectorize(plan.split(plan.loop_of("x"), lanes).second);
+                CHECK(check_meaning(lower(plan.finish(), "k").value(), *isa));
+            }
 }
 
 // Functions over n elements by machine code, for each instruction set.

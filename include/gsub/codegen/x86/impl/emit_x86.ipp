@@ -40,12 +40,15 @@ vector_places(machine_function const& f, std::int32_t registers, std::int32_t la
 
 GSUB_LAZY_BODY result<machine_code> emit_x86(kernel const& k, isa const& isa) {
     return capture([&] {
-        auto const masks = isa.runs(isa::avx512);
-        if (!masks && !isa.runs(isa::avx2)) detail::not_in_machine_code(isa.name);
-        if (k.lanes != isa.lanes()) detail::not_in_machine_code(format_text("vectors of {} lanes", k.lanes));
+        if (!isa.runs(isa::avx2)) detail::not_in_machine_code(isa.name);
+        // Vectors of 64 bytes alone need AVX-512; shorter ones, of kernels with wide elements, are those of AVX2.
+        auto const masks = k.lanes == isa::avx512.lanes() && isa.runs(isa::avx512);
+        if (!masks && k.lanes != isa::avx2.lanes() && k.lanes != isa::avx2.lanes() / 2)
+            detail::not_in_machine_code(format_text("vectors of {} lanes", k.lanes));
         auto const merged = detail::branch_merger<>{k}.run();
         auto const f = detail::machine_lowering<>{merged, masks}.run();
-        auto [vectors, registers] = detail::vector_places(f, isa.registers, k.lanes);
+        auto [vectors, registers] =
+            detail::vector_places(f, masks ? isa::avx512.registers : isa::avx2.registers, k.lanes);
         detail::linear_scan<> scan{f, false};
         scan.note_homes(vectors);
         auto integers = scan.run(detail::x86_encoder<>::integer_registers);

@@ -23,6 +23,9 @@ enum class machine_op : std::uint8_t {
     ceil_divide,   ///< the quotient by `immediate`, rounded up, of any operand
     greatest,      ///< in place of the first operand
     least,
+    load_integer, ///< the signed integer of `immediate` bytes at `at`
+    choose_entry, ///< the operand in [-n, n) for n = `immediate`, from the end where negative; else 0, and 1 goes to
+                  ///< `at`
     // control
     label,
     jump,
@@ -34,10 +37,12 @@ enum class machine_op : std::uint8_t {
     enter_fallback,
     leave_fallback,
     // vectors
-    splat,     ///< bits of `immediate` in all lanes
-    load,      ///< the first `lanes` from `at`, zero in the others
-    gather,    ///< the same, from places `immediate` elements apart
-    broadcast, ///< the element at `at`
+    splat,         ///< bits of `immediate` in all lanes
+    load,          ///< the first `lanes` from `at`, zero in the others
+    gather,        ///< the same, from the places, in elements, of table `immediate`
+    permute,       ///< of all lanes at `at`, those of table `immediate`
+    load_integers, ///< numbers that the first `lanes` integers of 64 bits at `at` are, zero in the others
+    broadcast,     ///< the element at `at`
     store,
     copy,
     binary, ///< by `function`; the second operand may be at `at`
@@ -110,7 +115,8 @@ struct machine_instruction {
 /// A kernel as machine instructions.
 struct machine_function {
     std::vector<machine_instruction> code;
-    std::vector<bool> in_memory; ///< integer values that must have no register
+    std::vector<bool> in_memory;                    ///< integer values that must have no register
+    std::vector<std::vector<std::uint32_t>> tables; ///< a number for each lane
     std::int32_t integers = 0, vectors = 0, labels = 0;
     std::vector<std::pair<std::size_t, std::size_t>> loops; ///< first and last instruction
 };

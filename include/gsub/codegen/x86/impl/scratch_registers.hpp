@@ -28,6 +28,8 @@ public:
         case machine_op::splat:
         case machine_op::load:
         case machine_op::gather:
+        case machine_op::permute:
+        case machine_op::load_integers:
         case machine_op::broadcast:
             return kept && places_.homes[index(i.result)] < 0 ? 1 : 0;
         case machine_op::store:

@@ -69,6 +69,10 @@ private:
             return write_load(i);
         case gather:
             return write_gather(i);
+        case permute:
+            return write_permute(i);
+        case load_integers:
+            return write_load_integers(i);
         case broadcast: {
             auto const to = vector_result(i.result);
             c_.vbroadcastss(to, memory(i, c_.rax));

@@ -54,10 +54,7 @@ protected:
     void write_gather(machine_instruction const& i) {
         auto const to = vector_result(i.result);
         auto const at = vector(i.temporaries[0], 1), which = vector(i.temporaries[1], 2);
-        std::vector<std::uint32_t> places;
-        for (std::int32_t l = 0; l < lanes_; ++l)
-            places.push_back(static_cast<std::uint32_t>(l < i.lanes ? i.immediate * l : 0));
-        c_.vmovups(at, c_.ptr[c_.rip + literal(places)]);
+        c_.vmovups(at, c_.ptr[c_.rip + literal(f_.tables[index(static_cast<std::int32_t>(i.immediate))])]);
         zero(to);
         auto const base = value(i.at.base, c_.rdx);
         if (masks_) {
@@ -66,6 +63,33 @@ protected:
         } else {
             c_.vmovups(which, mask_of(i.lanes));
             c_.vgatherdps(to, c_.ptr[base + at * 4 + static_cast<std::size_t>(i.at.displacement)], which);
+        }
+        keep_vector(i.result, to);
+    }
+    void write_permute(machine_instruction const& i) {
+        auto const to = vector_result(i.result), which = vector(i.temporaries[0], 1);
+        c_.vmovups(which, c_.ptr[c_.rip + literal(f_.tables[index(static_cast<std::int32_t>(i.immediate))])]);
+        c_.vpermps(wide(to), wide(which), memory(i, c_.rax));
+        keep_vector(i.result, to);
+    }
+    // Four lanes after another. *Requires* at most eight.
+    void write_load_integers(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        xmm const low{to.getIdx()}, four{vector(i.temporaries[0], 1).getIdx()},
+            one{vector(i.temporaries[1], 2).getIdx()};
+        auto const base = value(i.at.base, c_.rax);
+        auto const fill_four = [&](xmm const& part, std::int32_t first) {
+            zero(part);
+            for (auto l = first; l < std::min(first + 4, i.lanes); ++l) {
+                zero(one);
+                c_.vcvtsi2ss(one, one, c_.qword[base + static_cast<std::size_t>(i.at.displacement + 8 * l)]);
+                c_.vinsertps(part, part, one, static_cast<std::uint8_t>((l - first) << 4));
+            }
+        };
+        fill_four(low, 0);
+        if (i.lanes > 4) {
+            fill_four(four, 4);
+            c_.vinsertf128(wide(to), wide(to), four, 1);
         }
         keep_vector(i.result, to);
     }

@@ -64,7 +64,7 @@ protected:
     }
 
     [[nodiscard]] xmm vector_register(std::int32_t n) const {
-        return lanes_ == 16 ? xmm{Xbyak::Operand::ZMM, n} : xmm{Xbyak::Operand::YMM, n};
+        return xmm{lanes_ == 16 ? Xbyak::Operand::ZMM : lanes_ == 8 ? Xbyak::Operand::YMM : Xbyak::Operand::XMM, n};
     }
     // A register of which Xbyak wants to know that it is no `xmm`.
     static Xbyak::Ymm wide(xmm const& r) {
