@@ -5,10 +5,14 @@
 #include "loop/random_schedule.hpp"
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/codegen/x86/emit_x86.hpp>
+#include <gsub/codegen/x86/impl/machine_lowering.hpp>
+#include <gsub/codegen/x86/impl/scratch_registers.hpp>
+#include <gsub/codegen/x86/impl/x86_encoder.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -134,6 +138,83 @@ TEST_CASE("more values than there are registers are read again where they were, 
                  .lanes = isa->lanes()});
             CHECK(check_meaning(k, *isa));
         }
+}
+
+// Machine code of a kernel whose values get so few vector registers, and its instructions the last ones.
+std::shared_ptr<Xbyak::CodeGenerator> code_within(codegen::kernel const& k, isa const& isa, std::int32_t registers) {
+    using namespace codegen::detail;
+    auto const masks = k.lanes == 16;
+    auto const f = machine_lowering<>{k, masks}.run();
+    auto vectors = linear_scan<>{f, true}.run(registers);
+    scratch_registers<> const scratch{vectors, k.lanes};
+    auto needed = 0;
+    for (auto const& i : f.code)
+        if (on_vectors(i.op)) needed = std::max(needed, scratch.of(i));
+    linear_scan<> scan{f, false};
+    scan.note_homes(vectors);
+    auto integers = scan.run(x86_encoder<>::integer_registers);
+    // Values are moved up, so that a register too much is one that there is not.
+    for (auto& r : vectors.registers)
+        if (r >= 0) r += isa.registers - registers - needed;
+    auto const made = std::make_shared<Xbyak::CodeGenerator>(std::size_t{1} << 14, Xbyak::AutoGrow);
+    x86_encoder<>{*made, f, std::move(integers), std::move(vectors), k.lanes, masks, isa.registers - needed}.run();
+    made->readyRE();
+    return made;
+}
+
+TEST_CASE("functions are right with few registers, and take no more for values in memory than is said") {
+    for (auto const* isa : sets())
+        for (auto const function : function_errors::all_functions)
+            for (auto const registers : {0, 1, 2, 3, 4, 5, 6, 8}) {
+                auto const n = 2 * isa->lanes() + 3;
+                kernels::elementwise_op const ops[] = {{function, 0}, {loop::scalar_op::multiply, 1, 0}};
+                auto const k = lower(kernels::elementwise_nest(n, 1, ops, *isa), "k").value();
+                auto const few = code_within(k, *isa, registers);
+                auto const all = emit_x86(k, *isa).value();
+                std::vector<float> x(static_cast<std::size_t>(n));
+                for (std::size_t i = 0; i < x.size(); ++i)
+                    x[i] = std::ldexp(i % 2 ? 1.5f : -1.5f, static_cast<int>(i) - 15);
+                CAPTURE(isa->name, to_string(function), registers);
+                auto const as_function = [](void const* code) {
+                    return reinterpret_cast<codegen::kernel_function>(const_cast<void*>(code));
+                };
+                auto const y = function_errors::run(as_function(few->getCode()), k, x),
+                           expected = function_errors::run(as_function(all.entry), k, x);
+                CHECK(std::equal(y.begin(), y.end(), expected.begin(), function_errors::same));
+            }
+}
+
+TEST_CASE("what is accumulated further is not what a function before has read") {
+    using codegen::opcode;
+    for (auto const* isa : sets()) {
+        auto const l = isa->lanes();
+        codegen::kernel k;
+        k.name = "sums", k.lanes = l, k.registers = 4, k.names = {"i"};
+        k.buffers = {{.name = "x", .dims = {l}}, {.name = "y", .dims = {2 * l}, .written = true}};
+        auto const block = [&](std::vector<codegen::instruction> code) {
+            k.body.emplace_back().code = std::move(code);
+        };
+        auto const accumulate = [&] {
+            auto& loop = k.body.emplace_back();
+            loop.kind = codegen::statement_kind::loop, loop.var = 0;
+            loop.begin = {{0}}, loop.end = {{3}};
+            loop.body.emplace_back().code = {
+                {.op = opcode::load, .result = 1, .buffer = 0, .offset = 0, .lanes = l},
+                {.op = opcode::accumulate, .result = 0, .operands = {1, -1, -1}, .offset = 0, .lanes = l}};
+        };
+        block({{.op = opcode::splat, .result = 2, .offset = 0, .value = 0.5},
+               {.op = opcode::copy, .result = 0, .operands = {2, -1, -1}, .offset = 0}});
+        accumulate();
+        block({{.op = opcode::compute,
+                .function = loop::scalar_op::tanh,
+                .result = 3,
+                .operands = {0, -1, -1},
+                .offset = 0},
+               {.op = opcode::store, .operands = {3, -1, -1}, .buffer = 1, .offset = 0, .lanes = l}});
+        accumulate();
+        block({{.op = opcode::store, .operands = {0, -1, -1}, .buffer = 1, .offset = l, .lanes = l}});
+        CHECK(check_meaning(k, *isa));
+    }
 }
 
 TEST_CASE("loads in any order of lanes are right, in vectors of any length") {

@@ -84,7 +84,7 @@ protected:
     }
     void write_blend(machine_instruction const& i) {
         auto const [x, otherwise, then] = i.operands;
-        auto const to = vector_result(i.result), free = vector(i.temporaries[0], 0);
+        auto const to = vector_result(i.result), free = vector(i.temporaries[0], 3);
         auto const blends = i.op == machine_op::blend;
         auto const before = in_memory(x) && !is_in(otherwise, to) && !is_in(then, to);
         compare(i, before ? fetched(to, x) : vector(x, 0), masks_ && !blends, free);
@@ -100,7 +100,7 @@ protected:
     void write_multiply_unless(machine_instruction const& i) {
         auto const [x, otherwise, factor] = i.operands;
         auto const to = vector_result(i.result);
-        auto const free = vector(i.temporaries[0], 0), product = masks_ ? to : vector(i.temporaries[1], 0);
+        auto const free = vector(i.temporaries[0], 3), product = masks_ ? to : vector(i.temporaries[1], 2);
         auto const in_place = masks_ && is_in(otherwise, to);
         auto const before = in_memory(x) && !in_place && !is_in(factor, product);
         auto const from = before ? fetched(product, x) : vector(x, 0);

@@ -3,6 +3,7 @@
 
 #include <gsub/codegen/x86/impl/machine_ir.hpp>
 #include <gsub/codegen/x86/impl/register_allocation.hpp>
+#include <gsub/core/config.hpp>
 
 #include <algorithm>
 #include <array>
@@ -64,6 +65,7 @@ protected:
     }
 
     [[nodiscard]] xmm vector_register(std::int32_t n) const {
+        GSUB_ASSERT(n < (masks_ ? 32 : 16), "values and instructions get along with the registers that there are");
         return xmm{lanes_ == 16 ? Xbyak::Operand::ZMM : lanes_ == 8 ? Xbyak::Operand::YMM : Xbyak::Operand::XMM, n};
     }
     // A register of which Xbyak wants to know that it is no `xmm`.
