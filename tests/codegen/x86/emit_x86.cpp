@@ -184,35 +184,35 @@ TEST_CASE("functions are right with few registers, and take no more for values i
             }
 }
 
-TEST_CASE("what is accumulated further is not what a function before has read") {
+TEST_CASE("what a function reads is accumulated further") {
     using codegen::opcode;
     for (auto const* isa : sets()) {
         auto const l = isa->lanes();
         codegen::kernel k;
-        k.name = "sums", k.lanes = l, k.registers = 4, k.names = {"i"};
-        k.buffers = {{.name = "x", .dims = {l}}, {.name = "y", .dims = {2 * l}, .written = true}};
-        auto const block = [&](std::vector<codegen::instruction> code) {
-            k.body.emplace_back().code = std::move(code);
+        k.name = "sums", k.lanes = l, k.registers = 4, k.names = {"i", "j"};
+        k.buffers = {{.name = "x", .dims = {3}}, {.name = "y", .dims = {5, l}, .written = true}};
+        auto const block = [](std::vector<codegen::statement>& to, std::vector<codegen::instruction> code) {
+            to.emplace_back().code = std::move(code);
         };
-        auto const accumulate = [&] {
-            auto& loop = k.body.emplace_back();
-            loop.kind = codegen::statement_kind::loop, loop.var = 0;
-            loop.begin = {{0}}, loop.end = {{3}};
-            loop.body.emplace_back().code = {
-                {.op = opcode::load, .result = 1, .buffer = 0, .offset = 0, .lanes = l},
-                {.op = opcode::accumulate, .result = 0, .operands = {1, -1, -1}, .offset = 0, .lanes = l}};
+        auto const repeat = [](std::vector<codegen::statement> & to, codegen::variable v, std::int64_t turns) -> auto& {
+            auto& made = to.emplace_back();
+            made.kind = codegen::statement_kind::loop, made.var = v;
+            made.begin = {{0}}, made.end = {{turns}};
+            return made.body;
         };
-        block({{.op = opcode::splat, .result = 2, .offset = 0, .value = 0.5},
-               {.op = opcode::copy, .result = 0, .operands = {2, -1, -1}, .offset = 0}});
-        accumulate();
-        block({{.op = opcode::compute,
-                .function = loop::scalar_op::tanh,
-                .result = 3,
-                .operands = {0, -1, -1},
-                .offset = 0},
-               {.op = opcode::store, .operands = {3, -1, -1}, .buffer = 1, .offset = 0, .lanes = l}});
-        accumulate();
-        block({{.op = opcode::store, .operands = {0, -1, -1}, .buffer = 1, .offset = l, .lanes = l}});
+        block(k.body, {{.op = opcode::splat, .result = 2, .offset = 0, .value = 0.5},
+                       {.op = opcode::copy, .result = 0, .operands = {2, -1, -1}, .offset = 0}});
+        auto& rows = repeat(k.body, 0, 5);
+        auto const i = codegen::affine::of(0, l), j = codegen::affine::of(1);
+        block(rows, {{.op = opcode::compute,
+                      .function = loop::scalar_op::tanh,
+                      .result = 3,
+                      .operands = {0, -1, -1},
+                      .offset = 0},
+                     {.op = opcode::store, .operands = {3, -1, -1}, .buffer = 1, .offset = i, .lanes = l}});
+        block(repeat(rows, 1, 3),
+              {{.op = opcode::broadcast, .result = 1, .buffer = 0, .offset = j},
+               {.op = opcode::accumulate, .result = 0, .operands = {1, -1, -1}, .offset = 0, .lanes = l}});
         CHECK(check_meaning(k, *isa));
     }
 }
