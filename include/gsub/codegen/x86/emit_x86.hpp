@@ -18,10 +18,11 @@ struct machine_code {
     std::size_t bytes = 0; ///< instructions and literals
 };
 
-/// Emits the machine code of a kernel. It takes f32, and moves of any 32-bit elements, with 16 lanes for AVX-512 and 8
-/// for AVX2; no choices made at run time, no loads in a free order and no transcendental functions. *Errors*
-/// `unsupported` naming what it does not take, or the instruction set: `emit_cpp` takes all; `internal` where the
-/// encoder refuses what it is given. *Complexity* O(n (l + r)) for n instructions, l loops and r registers.
+/// Emits the machine code of a kernel. It takes f32 with all functions but powers, to the bounds of
+/// `codegen/cpp/vector_math.hpp`; moves of any 32-bit elements; i32 and i64 that are loaded to be numbers of f32, or
+/// that all lanes share to choose an entry. Vectors have 16 lanes (AVX-512), 8 or 4. *Errors* `unsupported` naming what
+/// it does not take, or the instruction set: `emit_cpp` takes all; `internal` where the encoder refuses what it is
+/// given. *Complexity* O(n (l + r)) for n instructions, l loops and r registers.
 GSUB_LAZY [[nodiscard]] result<machine_code> emit_x86(kernel const& k, isa const& isa);
 
 } // namespace gsub::codegen

@@ -4,6 +4,7 @@
 #include <gsub/codegen/x86/impl/branch_merger.hpp>
 #include <gsub/codegen/x86/impl/machine_lowering.hpp>
 #include <gsub/codegen/x86/impl/register_allocation.hpp>
+#include <gsub/codegen/x86/impl/scratch_registers.hpp>
 #include <gsub/codegen/x86/impl/x86_encoder.hpp>
 #include <gsub/core/format.hpp>
 
@@ -20,28 +21,34 @@ GSUB_INLINE void not_in_machine_code(std::string_view what) {
     throw error{error_code::unsupported, format_text("machine code in memory has no {}", what)};
 }
 
-// Vector registers for values: all, or where these do not suffice all but four for those in memory.
-GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t> vector_places(machine_function const& f,
-                                                                            std::int32_t registers) {
+// Vector registers for values: all but those that instructions need for values in memory.
+GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t>
+vector_places(machine_function const& f, std::int32_t registers, std::int32_t lanes) {
     linear_scan<> scan{f, true};
-    auto places = scan.run(registers);
-    auto const all = [&](std::vector<std::int32_t> const& of) {
-        return std::all_of(of.begin(), of.end(), [](auto n) { return n < 0; });
-    };
-    if (all(places.slots) && all(places.homes)) return {std::move(places), registers};
-    return {scan.run(registers - 4), registers - 4};
+    for (auto const kept : {0, 1}) {
+        auto places = scan.run(registers - kept);
+        scratch_registers<> const scratch{places, lanes};
+        if (std::all_of(f.code.begin(), f.code.end(),
+                        [&](auto const& i) { return !on_vectors(i.op) || scratch.of(i) <= kept; }))
+            return {std::move(places), registers - kept};
+    }
+    auto const kept = scratch_registers<>::most;
+    return {scan.run(registers - kept), registers - kept};
 }
 
 } // namespace detail
 
 GSUB_LAZY_BODY result<machine_code> emit_x86(kernel const& k, isa const& isa) {
     return capture([&] {
-        auto const masks = isa.runs(isa::avx512);
-        if (!masks && !isa.runs(isa::avx2)) detail::not_in_machine_code(isa.name);
-        if (k.lanes != isa.lanes()) detail::not_in_machine_code(format_text("vectors of {} lanes", k.lanes));
+        if (!isa.runs(isa::avx2)) detail::not_in_machine_code(isa.name);
+        // Vectors of 64 bytes alone need AVX-512; shorter ones, of kernels with wide elements, are those of AVX2.
+        auto const masks = k.lanes == isa::avx512.lanes() && isa.runs(isa::avx512);
+        if (!masks && k.lanes != isa::avx2.lanes() && k.lanes != isa::avx2.lanes() / 2)
+            detail::not_in_machine_code(format_text("vectors of {} lanes", k.lanes));
         auto const merged = detail::branch_merger<>{k}.run();
         auto const f = detail::machine_lowering<>{merged, masks}.run();
-        auto [vectors, registers] = detail::vector_places(f, isa.registers);
+        auto [vectors, registers] =
+            detail::vector_places(f, masks ? isa::avx512.registers : isa::avx2.registers, k.lanes);
         detail::linear_scan<> scan{f, false};
         scan.note_homes(vectors);
         auto integers = scan.run(detail::x86_encoder<>::integer_registers);

@@ -23,6 +23,9 @@ enum class machine_op : std::uint8_t {
     ceil_divide,   ///< the quotient by `immediate`, rounded up, of any operand
     greatest,      ///< in place of the first operand
     least,
+    load_integer, ///< the signed integer of `immediate` bytes at `at`
+    choose_entry, ///< the operand in [-n, n) for n = `immediate`, from the end where negative; else 0, and 1 goes to
+                  ///< `at`
     // control
     label,
     jump,
@@ -34,15 +37,21 @@ enum class machine_op : std::uint8_t {
     enter_fallback,
     leave_fallback,
     // vectors
-    splat,     ///< bits of `immediate` in all lanes
-    load,      ///< the first `lanes` from `at`, zero in the others
-    gather,    ///< the same, from places `immediate` elements apart
-    broadcast, ///< the element at `at`
+    splat,         ///< bits of `immediate` in all lanes
+    load,          ///< the first `lanes` from `at`, zero in the others
+    gather,        ///< the same, from the places, in elements, of table `immediate`
+    permute,       ///< of all lanes at `at`, those of table `immediate`
+    load_integers, ///< numbers that the first `lanes` integers of 64 bits at `at` are, zero in the others
+    broadcast,     ///< the element at `at`
     store,
     copy,
     binary, ///< by `function`; the second operand may be at `at`
     fused,  ///< first operand * second operand, added to the third, less it, or taken from it: `function`
     unary,
+    // By lane: whether `function` holds of the first operand and the number with the bits of `immediate`.
+    blend,           ///< the third operand where it holds, else the second
+    add_bits_unless, ///< zero where it holds, else the sum of the others' bits
+    multiply_unless, ///< the second operand where it holds, else the product of the first and the third
     multiply_add, ///< in place of the first operand: its first `lanes` plus the product of the others; the last may be
                   ///< at `at`
     combine,      ///< in place of the first operand: sum, or maximum that keeps NaN, of its first `lanes`
@@ -61,8 +70,22 @@ enum class lane_function : std::uint8_t {
     negate,
     absolute,
     floor,
-    round
+    round,
+    // on the bits of lanes: integers of 32 bits that wrap
+    add_bits,
+    subtract_bits,
+    and_bits,
+    shift_left,   ///< of `unary`: by `immediate` bits
+    from_integer, ///< of `unary`: the number that a signed integer is
+    // comparisons, false of NaN
+    less,
+    greater,
+    equal
 };
+
+[[nodiscard]] constexpr bool commutes(lane_function f) noexcept {
+    return f == lane_function::add || f == lane_function::multiply;
+}
 
 /// Where an operand is in memory.
 struct machine_address {
@@ -81,7 +104,7 @@ struct machine_instruction {
     std::int32_t label = -1;
     std::int64_t immediate = 0;
     machine_address at{};
-    bool constant_memory = false; ///< of a load: nothing writes what it reads
+    bool constant_memory = false; ///< of a load of all lanes: nothing writes what it reads
 };
 
 /// Whether result and operands of an instruction are vectors.
@@ -92,7 +115,8 @@ struct machine_instruction {
 /// A kernel as machine instructions.
 struct machine_function {
     std::vector<machine_instruction> code;
-    std::vector<bool> in_memory; ///< integer values that must have no register
+    std::vector<bool> in_memory;                    ///< integer values that must have no register
+    std::vector<std::vector<std::uint32_t>> tables; ///< a number for each lane
     std::int32_t integers = 0, vectors = 0, labels = 0;
     std::vector<std::pair<std::size_t, std::size_t>> loops; ///< first and last instruction
 };

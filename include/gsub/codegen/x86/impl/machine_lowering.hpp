@@ -31,6 +31,7 @@ public:
         }
         fallback_ = made_.labels++;
         for (std::size_t i = 0; i < k_.fallback_parameters.size(); ++i) parameters_.push_back(at_.new_integer(true));
+        define_numbers(k_.body), define_numbers(k_.fallback);
         body(k_.body, table);
         at_.add({.op = machine_op::leave});
         if (!k_.fallback.empty()) {

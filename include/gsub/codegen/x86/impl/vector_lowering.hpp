@@ -1,71 +1,70 @@
 // vector_lowering: blocks of kernel IR to machine instructions on values without registers.
 #pragma once
 
-#include <gsub/codegen/x86/impl/address_values.hpp>
 #include <gsub/codegen/x86/impl/block_facts.hpp>
-#include <gsub/codegen/x86/impl/machine_ir.hpp>
+#include <gsub/codegen/x86/impl/memory_lowering.hpp>
+#include <gsub/codegen/x86/impl/vector_functions.hpp>
 #include <gsub/core/result.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <limits>
 #include <map>
-#include <string_view>
+#include <set>
 #include <vector>
 
 namespace gsub::codegen::detail {
 
-[[noreturn]] void not_in_machine_code(std::string_view what);
-
-/// Lowers blocks. Registers of the kernel IR keep their values over blocks.
+/// Lowers blocks.
 template <class = void>
-class vector_lowering {
+class vector_lowering : protected memory_lowering<> {
 protected:
     using code_list = std::vector<instruction>;
 
     /// `masks`: whether there are mask registers, and arithmetic that takes one element of memory for all lanes.
-    vector_lowering(kernel const& k, bool masks) : k_(k), masks_(masks), at_(k, made_), facts_(k, masks) {}
+    vector_lowering(kernel const& k, bool masks)
+        : memory_lowering<>(k, masks), facts_(k, masks), functions_(made_, masks) {}
 
-    std::int32_t new_label() { return made_.labels++; }
-    void place_label(std::int32_t label) { at_.add({.op = machine_op::label, .label = label}); }
-
-    // Goes to `label` where a bound does not hold.
-    void unless(std::vector<loop::bound> const& bounds, std::int32_t label) {
-        for (auto const& b : bounds) {
-            auto const value = at_.value_of(b.value);
-            at_.add({.op = machine_op::jump_if_outside,
-                     .operands = {value, -1, -1},
-                     .label = label,
-                     .immediate = b.extent});
-        }
-    }
-
-    std::int32_t new_vector() { return made_.vectors++; }
-    // The value of a register of the kernel IR. Accumulators keep theirs.
-    std::int32_t vector_of(reg r) {
-        auto const [at, is_new] = vectors_.try_emplace(r, -1);
-        if (is_new) at->second = new_vector();
-        return at->second;
-    }
-
-    static void refuse(instruction const& i) { not_in_machine_code(to_string(i)); }
+    // Integers of 64 bits are loaded by what uses them.
+    static bool is_lowered_later(instruction const& i) { return i.type == dtype::i64 && is_integer_load(i); }
     static void check_type(instruction const& i) {
-        if (i.type == dtype::f32) return;
+        if (i.type == dtype::f32 || i.op == opcode::choose) return;
         auto const moves = i.op == opcode::load || i.op == opcode::store || i.op == opcode::splat ||
                            i.op == opcode::copy || i.op == opcode::broadcast;
         if (!moves || (i.type != dtype::u32 && i.type != dtype::i32)) refuse(i);
     }
 
+    static bool is_function(instruction const& i) {
+        return i.op == opcode::compute && i.type == dtype::f32 && vector_functions<>::knows(i.function);
+    }
     void block(code_list const& code) {
         facts_.read(code);
         auto const known = at_.enter();
+        auto const kept = copied_accumulators(code);
         for (auto const& i : code) {
+            if (is_integer_load(i)) note_integers(i);
+            if (is_lowered_later(i)) continue;
             check_type(i);
             if (!facts_.is_left_out(i)) lower(i);
         }
+        for (auto const& [r, value] : kept) vectors_[r] = value;
         at_.leave(known);
+    }
+    // Functions need many registers: what a loop accumulated before is copied, so that only copies go to memory.
+    std::map<reg, std::int32_t> copied_accumulators(code_list const& code) {
+        std::map<reg, std::int32_t> kept;
+        if (std::none_of(code.begin(), code.end(), is_function)) return kept;
+        for (auto const& i : code)
+            for (auto const r : i.operands)
+                if (r >= 0 && accumulators_.contains(r)) kept.emplace(r, vector_of(r));
+        for (auto const& i : code) kept.erase(i.result);
+        for (auto const& [r, value] : kept) {
+            auto const copy = new_vector();
+            at_.add({.op = machine_op::copy, .result = copy, .operands = {value, -1, -1}});
+            vectors_[r] = copy;
+        }
+        return kept;
     }
 
     void lower(instruction const& i) {
@@ -101,6 +100,7 @@ protected:
                      .temporaries = {new_vector(), mask_for(extreme_or_sum(i))}});
             return;
         case opcode::choose:
+            return choose(i);
         case opcode::gather:
             refuse(i);
         }
@@ -110,59 +110,8 @@ protected:
         return i.function == loop::scalar_op::add ? lane_function::add : lane_function::maximum;
     }
     // Without mask registers, comparisons and parts of vectors take a vector.
+    using memory_lowering<>::mask_for;
     std::int32_t mask_for(lane_function f) { return f == lane_function::maximum && !masks_ ? new_vector() : -1; }
-    std::int32_t mask_for(std::int32_t lanes) { return lanes != k_.lanes && !masks_ ? new_vector() : -1; }
-    static std::int64_t bits_of(instruction const& i) {
-        return i.type == dtype::f32 ? std::bit_cast<std::int32_t>(static_cast<float>(i.value)) : i.integer;
-    }
-    void splat(std::int32_t to, instruction const& i) {
-        at_.add({.op = machine_op::splat, .result = to, .immediate = bits_of(i)});
-    }
-
-    void load(instruction const& i) {
-        if (i.operands[0] >= 0 || !i.order.empty()) refuse(i);
-        if (std::abs(i.stride) > std::numeric_limits<std::int32_t>::max() / k_.lanes)
-            not_in_machine_code("load whose lanes are so far apart"); // a gather has indices of 32 bits
-        auto const to = vector_of(i.result);
-        auto const skip = i.predicate.empty() ? -1 : new_label();
-        if (skip >= 0) {
-            splat(to, i);
-            unless(i.predicate, skip);
-        }
-        auto const scope = at_.enter(); // pointers made behind a condition are not known elsewhere
-        auto const strided = i.op == opcode::load && i.stride != 1;
-        machine_instruction made{.op = i.op == opcode::broadcast ? machine_op::broadcast
-                                       : strided                 ? machine_op::gather
-                                                                 : machine_op::load,
-                                 .result = to,
-                                 .lanes = i.lanes,
-                                 .immediate = i.stride,
-                                 .at = at_.place(i.buffer, i.offset),
-                                 .constant_memory =
-                                     skip < 0 && !k_.buffers[static_cast<std::size_t>(i.buffer)].written};
-        if (strided) made.temporaries[0] = new_vector(), made.temporaries[1] = masks_ ? -1 : new_vector();
-        at_.add(made);
-        if (skip >= 0) {
-            at_.leave(scope);
-            place_label(skip);
-        }
-    }
-    void store(instruction const& i) {
-        auto const from = vector_of(i.operands[0]);
-        auto const skip = i.predicate.empty() ? -1 : new_label();
-        if (skip >= 0) unless(i.predicate, skip);
-        auto const scope = at_.enter();
-        at_.add({.op = machine_op::store,
-                 .operands = {from, -1, -1},
-                 .temporaries = {mask_for(i.lanes), -1},
-                 .lanes = i.lanes,
-                 .at = at_.place(i.buffer, i.offset)});
-        if (skip >= 0) {
-            at_.leave(scope);
-            place_label(skip);
-        }
-    }
-
     // ---- arithmetic
 
     // The instruction with its vector operands, the one at `memory` taken from memory where it is folded.
@@ -174,7 +123,20 @@ protected:
             made.operands[at] = vector_of(from);
         }
     }
+    // Numbers of the functions that statements compute, once for all loops.
+    void define_numbers(std::vector<statement> const& statements) {
+        for (auto const& s : statements) {
+            for (auto const& i : s.code) {
+                if (is_function(i)) functions_.define_numbers(i.function);
+                if (i.op == opcode::multiply_add || i.op == opcode::accumulate) accumulators_.insert(i.result);
+            }
+            define_numbers(s.body), define_numbers(s.otherwise);
+        }
+    }
     void compute(instruction const& i) {
+        if (vector_functions<>::knows(i.function))
+            return functions_.write(i.function, vector_of(i.result), vector_of(i.operands[0]));
+        if (i.function == loop::scalar_op::cast) return cast(i);
         auto const function = facts_.function_of(i.function);
         if (!function) refuse(i);
         if (info(i.function).operands == 1) {
@@ -197,6 +159,23 @@ protected:
         set_operand(made, 1, i.operands[swapped ? 0 : 1]);
         made.operands[0] = vector_of(i.operands[swapped ? 1 : 0]);
         at_.add(made);
+    }
+    // Of loaded integers to f32.
+    void cast(instruction const& i) {
+        auto const* const from = integers_of(i.operands[0]);
+        if (from && from->type == dtype::i32) {
+            at_.add({.op = machine_op::unary,
+                     .function = lane_function::from_integer,
+                     .result = vector_of(i.result),
+                     .operands = {vector_of(i.operands[0]), -1, -1}});
+            return;
+        }
+        if (!from || from->op != opcode::load || !reads_plainly(*from) || k_.lanes > 8) refuse(i);
+        at_.add({.op = machine_op::load_integers,
+                 .result = vector_of(i.result),
+                 .temporaries = {new_vector(), new_vector()},
+                 .lanes = from->lanes,
+                 .at = at_.place(from->buffer, from->offset)});
     }
     void multiply_add(instruction const& i) {
         machine_instruction made{.op = machine_op::multiply_add,
@@ -227,14 +206,10 @@ protected:
         return true;
     }
 
-    kernel const& k_;
-    bool masks_;
-    machine_function made_;
-    address_values<> at_;
-
 private:
     block_facts<> facts_;
-    std::map<reg, std::int32_t> vectors_;
+    vector_functions<> functions_;
+    std::set<reg> accumulators_;
 };
 
 } // namespace gsub::codegen::detail

@@ -24,28 +24,34 @@ protected:
             return c_.vdivps(to, a, b);
         case lane_function::maximum:
             return c_.vmaxps(to, a, b);
+        case lane_function::add_bits:
+            return c_.vpaddd(to, a, b);
+        case lane_function::subtract_bits:
+            return c_.vpsubd(to, a, b);
+        case lane_function::and_bits:
+            return c_.vandps(to, a, b);
         default:
             return c_.vminps(to, a, b);
         }
     }
     void write_binary(machine_instruction const& i) {
         auto const to = vector_result(i.result);
-        auto const commutes = i.function == lane_function::add || i.function == lane_function::multiply;
-        if (commutes && i.at.base < 0 && in_memory(i.operands[0]) && !in_memory(i.operands[1])) {
+        if (commutes(i.function) && i.at.base < 0 && in_memory(i.operands[0]) && !in_memory(i.operands[1])) {
             auto swapped = i;
             std::swap(swapped.operands[0], swapped.operands[1]);
             return write_binary(swapped);
         }
-        auto const a = vector(i.operands[0], 1);
+        auto const a = in_memory(i.operands[0]) && !is_in(i.operands[1], to) ? fetched(to, i.operands[0])
+                                                                             : vector(i.operands[0], 0);
         if (i.at.base >= 0)
             apply(i.function, to, a, memory(i, c_.rax));
         else
-            use_operand(i.operands[1], 2, [&](Xbyak::Operand const& b) { apply(i.function, to, a, b); });
+            use_operand(i.operands[1], [&](Xbyak::Operand const& b) { apply(i.function, to, a, b); });
         keep_vector(i.result, to);
     }
     void write_unary(machine_instruction const& i) {
         auto const to = vector_result(i.result);
-        auto const from = vector(i.operands[0], 1);
+        auto const from = in_memory(i.operands[0]) ? fetched(to, i.operands[0]) : vector(i.operands[0], 0);
         switch (i.function) {
         case lane_function::square_root:
             c_.vsqrtps(to, from);
@@ -56,6 +62,12 @@ protected:
         case lane_function::absolute:
             c_.vandps(to, from, c_.ptr[c_.rip + literal_of_all_lanes(0x7fffffffu)]);
             break;
+        case lane_function::shift_left:
+            c_.vpslld(to, from, static_cast<std::uint8_t>(i.immediate));
+            break;
+        case lane_function::from_integer:
+            c_.vcvtdq2ps(to, from);
+            break;
         default: {
             std::uint8_t const mode = i.function == lane_function::floor ? 1 : 0;
             masks_ ? c_.vrndscaleps(to, from, mode) : c_.vroundps(to, from, mode);
@@ -63,14 +75,51 @@ protected:
         }
         keep_vector(i.result, to);
     }
+    // The mask of the lanes in which a comparison of `x` with the number holds: k2, or a vector.
+    void compare(machine_instruction const& i, xmm const& x, bool opposite, xmm const& free) {
+        auto const ordered = i.function == lane_function::less ? 0x11 : i.function == lane_function::greater ? 0x1e : 0;
+        auto const holds = static_cast<std::uint8_t>(opposite ? ordered ^ 4 : ordered);
+        auto const with = number(static_cast<std::uint32_t>(i.immediate));
+        masks_ ? c_.vcmpps(c_.k2, x, with, holds) : c_.vcmpps(free, x, with, holds);
+    }
+    void write_blend(machine_instruction const& i) {
+        auto const [x, otherwise, then] = i.operands;
+        auto const to = vector_result(i.result), free = vector(i.temporaries[0], 3);
+        auto const blends = i.op == machine_op::blend;
+        auto const before = in_memory(x) && !is_in(otherwise, to) && !is_in(then, to);
+        compare(i, before ? fetched(to, x) : vector(x, 0), masks_ && !blends, free);
+        auto const first = in_memory(otherwise) && !is_in(then, to) ? fetched(to, otherwise) : vector(otherwise, 0);
+        use_operand(then, [&](Xbyak::Operand const& second) {
+            if (blends) return masks_ ? c_.vblendmps(to | c_.k2, first, second) : c_.vblendvps(to, first, second, free);
+            if (masks_) return c_.vpaddd(to | c_.k2 | c_.T_z, first, second);
+            c_.vpaddd(to, first, second);
+            c_.vandnps(to, free, to);
+        });
+        keep_vector(i.result, to);
+    }
+    void write_multiply_unless(machine_instruction const& i) {
+        auto const [x, otherwise, factor] = i.operands;
+        auto const to = vector_result(i.result);
+        auto const free = vector(i.temporaries[0], 3), product = masks_ ? to : vector(i.temporaries[1], 2);
+        auto const in_place = masks_ && is_in(otherwise, to);
+        auto const before = in_memory(x) && !in_place && !is_in(factor, product);
+        auto const from = before ? fetched(product, x) : vector(x, 0);
+        compare(i, from, in_place, free);
+        use_operand(factor, [&](auto const& by) { c_.vmulps(in_place ? to | c_.k2 : product, from, by); });
+        if (!in_place)
+            use_operand(otherwise, [&](auto const& there) {
+                masks_ ? c_.vblendmps(to | c_.k2, product, there) : c_.vblendvps(to, product, there, free);
+            });
+        keep_vector(i.result, to);
+    }
     void write_multiply_add(machine_instruction const& i) {
         auto const sum = vector(i.operands[0], 0);
-        auto const a = vector(i.operands[1], 1);
+        auto const a = vector(i.operands[1], in_memory(i.operands[0]) ? 1 : 0);
         if (i.at.base >= 0) {
             c_.vfmadd231ps(sum, a, memory(i, c_.rax));
         } else {
             if (i.lanes == lanes_)
-                return use_operand(i.operands[2], 2, [&](Xbyak::Operand const& b) {
+                return use_operand(i.operands[2], [&](Xbyak::Operand const& b) {
                     c_.vfmadd231ps(sum, a, b);
                     keep_vector(i.operands[0], sum);
                 });
@@ -90,18 +139,19 @@ protected:
     // a * b + c and its kin. The result's register may be that of an operand that is no longer needed.
     void write_fused(machine_instruction const& i) {
         auto const to = vector_result(i.result);
-        auto factors = std::pair{i.operands[0], i.operands[1]};
-        if (in_memory(factors.first) && !in_memory(factors.second)) std::swap(factors.first, factors.second);
-        auto const a = vector(factors.first, 1);
-        auto const same = [&](std::int32_t v) { return !in_memory(v) && vectors_.registers[index(v)] == to.getIdx(); };
-        if (same(i.operands[2])) { // to += a * b
-            use_operand(factors.second, 2, [&](Xbyak::Operand const& b) { fuse_231(i.function, to, a, b); });
-        } else if (to.getIdx() == a.getIdx() || same(factors.second)) { // to = to * other + c
-            auto const other = to.getIdx() == a.getIdx() ? vector(factors.second, 2) : a;
-            use_operand(i.operands[2], 3, [&](Xbyak::Operand const& c) { fuse_213(i.function, to, other, c); });
+        auto first = i.operands[0], second = i.operands[1];
+        if (in_memory(first) && !in_memory(second)) std::swap(first, second);
+        auto const by_second = [&](xmm const& a) {
+            use_operand(second, [&](Xbyak::Operand const& b) { fuse_231(i.function, to, a, b); });
+        };
+        if (is_in(i.operands[2], to)) { // to += a * b
+            by_second(vector(first, 0));
+        } else if (is_in(first, to) || is_in(second, to)) { // to = to * other + c
+            auto const other = vector(is_in(first, to) ? second : first, 0);
+            use_operand(i.operands[2], [&](Xbyak::Operand const& c) { fuse_213(i.function, to, other, c); });
         } else {
-            c_.vmovups(to, vector(i.operands[2], 0));
-            use_operand(factors.second, 2, [&](Xbyak::Operand const& b) { fuse_231(i.function, to, a, b); });
+            fetched(to, i.operands[2]);
+            by_second(vector(first, in_memory(i.result) ? 1 : 0));
         }
         keep_vector(i.result, to);
     }

@@ -69,6 +69,10 @@ private:
             return write_load(i);
         case gather:
             return write_gather(i);
+        case permute:
+            return write_permute(i);
+        case load_integers:
+            return write_load_integers(i);
         case broadcast: {
             auto const to = vector_result(i.result);
             c_.vbroadcastss(to, memory(i, c_.rax));
@@ -77,10 +81,8 @@ private:
         case store:
             return write_store(i);
         case copy: {
-            auto const from = vector(i.operands[0], 0);
-            auto const to = vector_in_register(i.result) ? vector_result(i.result) : from;
-            if (to.getIdx() != from.getIdx()) c_.vmovaps(to, from);
-            return keep_vector(i.result, to);
+            if (vector_in_register(i.result)) fetched(vector_result(i.result), i.operands[0]);
+            return keep_vector(i.result, vector(i.operands[0], 0));
         }
         case binary:
             return write_binary(i);
@@ -88,6 +90,11 @@ private:
             return write_fused(i);
         case unary:
             return write_unary(i);
+        case blend:
+        case add_bits_unless:
+            return write_blend(i);
+        case multiply_unless:
+            return write_multiply_unless(i);
         case multiply_add:
             return write_multiply_add(i);
         case combine:

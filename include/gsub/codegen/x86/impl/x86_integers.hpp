@@ -56,9 +56,33 @@ protected:
                 c_.cmp(to, other);
                 i.op == greatest ? c_.cmovl(to, other) : c_.cmovg(to, other);
             });
+        case load_integer: {
+            auto const to = result_of(i.result);
+            auto const from = value(i.at.base, c_.rax) + static_cast<std::size_t>(i.at.displacement);
+            i.immediate == 8 ? c_.mov(to, c_.qword[from]) : c_.movsxd(to, c_.dword[from]);
+            return keep(i.result, to);
+        }
+        case choose_entry:
+            return choose_entry_of(i);
         default:
             return write_jump(i);
         }
+    }
+    void choose_entry_of(machine_instruction const& i) {
+        Xbyak::Label not_negative, inside;
+        c_.mov(c_.rdx, static_cast<std::uint64_t>(i.immediate));
+        auto const chosen = value(i.operands[0], c_.rax);
+        if (chosen != c_.rax) c_.mov(c_.rax, chosen);
+        c_.test(c_.rax, c_.rax);
+        c_.jns(not_negative);
+        c_.add(c_.rax, c_.rdx);
+        c_.L(not_negative);
+        c_.cmp(c_.rax, c_.rdx);
+        c_.jb(inside);
+        c_.mov(c_.dword[value(i.at.base, c_.rdx) + static_cast<std::size_t>(i.at.displacement)], 1);
+        c_.xor_(c_.eax, c_.eax);
+        c_.L(inside);
+        keep(i.result, c_.rax);
     }
     void write_jump(machine_instruction const& i) {
         using enum machine_op;

@@ -30,10 +30,18 @@ protected:
         return c_.ptr[c_.rip + literal(words)];
     }
 
+    // First lanes that a shorter register moves: without a mask, and so that a load behind a store need not wait.
+    [[nodiscard]] static bool is_short(std::int32_t lanes) { return lanes == 1 || lanes == 4 || lanes == 8; }
+    [[nodiscard]] xmm first_lanes(xmm const& of, std::int32_t lanes) const {
+        return lanes == lanes_ ? of : lanes == 8 ? xmm{Xbyak::Operand::YMM, of.getIdx()} : xmm{of.getIdx()};
+    }
+
     void write_load(machine_instruction const& i) {
         auto const to = vector_result(i.result);
-        if (i.lanes == lanes_) {
-            c_.vmovups(to, memory(i, c_.rax));
+        if (i.lanes == 1) {
+            c_.vmovss(first_lanes(to, 1), memory(i, c_.rax));
+        } else if (i.lanes == lanes_ || is_short(i.lanes)) { // zeros in the others
+            c_.vmovups(first_lanes(to, i.lanes), memory(i, c_.rax));
         } else if (masks_) {
             set_mask(i.lanes);
             c_.vmovups(to | c_.k1 | c_.T_z, memory(i, c_.rdx));
@@ -46,10 +54,7 @@ protected:
     void write_gather(machine_instruction const& i) {
         auto const to = vector_result(i.result);
         auto const at = vector(i.temporaries[0], 1), which = vector(i.temporaries[1], 2);
-        std::vector<std::uint32_t> places;
-        for (std::int32_t l = 0; l < lanes_; ++l)
-            places.push_back(static_cast<std::uint32_t>(l < i.lanes ? i.immediate * l : 0));
-        c_.vmovups(at, c_.ptr[c_.rip + literal(places)]);
+        c_.vmovups(at, c_.ptr[c_.rip + literal(f_.tables[index(static_cast<std::int32_t>(i.immediate))])]);
         zero(to);
         auto const base = value(i.at.base, c_.rdx);
         if (masks_) {
@@ -61,10 +66,39 @@ protected:
         }
         keep_vector(i.result, to);
     }
+    void write_permute(machine_instruction const& i) {
+        auto const to = vector_result(i.result), which = vector(i.temporaries[0], 1);
+        c_.vmovups(which, c_.ptr[c_.rip + literal(f_.tables[index(static_cast<std::int32_t>(i.immediate))])]);
+        c_.vpermps(wide(to), wide(which), memory(i, c_.rax));
+        keep_vector(i.result, to);
+    }
+    // Four lanes after another. *Requires* at most eight.
+    void write_load_integers(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        xmm const low{to.getIdx()}, four{vector(i.temporaries[0], 1).getIdx()},
+            one{vector(i.temporaries[1], 2).getIdx()};
+        auto const base = value(i.at.base, c_.rax);
+        auto const fill_four = [&](xmm const& part, std::int32_t first) {
+            zero(part);
+            for (auto l = first; l < std::min(first + 4, i.lanes); ++l) {
+                zero(one);
+                c_.vcvtsi2ss(one, one, c_.qword[base + static_cast<std::size_t>(i.at.displacement + 8 * l)]);
+                c_.vinsertps(part, part, one, static_cast<std::uint8_t>((l - first) << 4));
+            }
+        };
+        fill_four(low, 0);
+        if (i.lanes > 4) {
+            fill_four(four, 4);
+            c_.vinsertf128(wide(to), wide(to), four, 1);
+        }
+        keep_vector(i.result, to);
+    }
     void write_store(machine_instruction const& i) {
         auto const from = vector(i.operands[0], 0);
-        if (i.lanes == lanes_) {
-            c_.vmovups(memory(i, c_.rax), from);
+        if (i.lanes == 1) {
+            c_.vmovss(memory(i, c_.rax), first_lanes(from, 1));
+        } else if (i.lanes == lanes_ || is_short(i.lanes)) {
+            c_.vmovups(memory(i, c_.rax), first_lanes(from, i.lanes));
         } else if (masks_) {
             set_mask(i.lanes);
             c_.vmovups(memory(i, c_.rdx) | c_.k1, from);

@@ -3,6 +3,7 @@
 
 #include <gsub/codegen/x86/impl/machine_ir.hpp>
 #include <gsub/codegen/x86/impl/register_allocation.hpp>
+#include <gsub/core/config.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +17,7 @@
 namespace gsub::codegen::detail {
 
 /// Values while code is written. `rbp` holds the frame, `rax` and `rdx` are free for single instructions, and so are
-/// the vector registers above `vector_registers`.
+/// the vector registers from `vector_registers` on, as many as `scratch_registers` says.
 template <class = void>
 class x86_values {
 public:
@@ -64,7 +65,8 @@ protected:
     }
 
     [[nodiscard]] xmm vector_register(std::int32_t n) const {
-        return lanes_ == 16 ? xmm{Xbyak::Operand::ZMM, n} : xmm{Xbyak::Operand::YMM, n};
+        GSUB_ASSERT(n < (masks_ ? 32 : 16), "values and instructions get along with the registers that there are");
+        return xmm{lanes_ == 16 ? Xbyak::Operand::ZMM : lanes_ == 8 ? Xbyak::Operand::YMM : Xbyak::Operand::XMM, n};
     }
     // A register of which Xbyak wants to know that it is no `xmm`.
     static Xbyak::Ymm wide(xmm const& r) {
@@ -78,9 +80,15 @@ protected:
     xmm vector(std::int32_t v, std::int32_t scratch) {
         if (v < 0) return xmm{}; // a temporary that is not needed
         if (vector_in_register(v)) return vector_register(vectors_.registers[index(v)]);
-        auto const to = vector_register(scratch_ + scratch);
+        return fetched(vector_register(scratch_ + scratch), v);
+    }
+    // Puts a vector into a register.
+    xmm fetched(xmm const& to, std::int32_t v) {
         auto const home = vectors_.homes[index(v)];
-        if (home < 0)
+        if (is_in(v, to)) return to;
+        if (vector_in_register(v))
+            c_.vmovaps(to, vector_register(vectors_.registers[index(v)]));
+        else if (home < 0)
             c_.vmovups(to, vector_slot(v));
         else if (auto const& i = f_.code[index(home)]; i.op == machine_op::splat)
             fill(to, i.immediate);
@@ -88,18 +96,23 @@ protected:
             c_.vmovups(to, memory(i, c_.rax));
         return to;
     }
+    [[nodiscard]] bool is_in(std::int32_t v, xmm const& r) const {
+        return v >= 0 && vectors_.registers[index(v)] == r.getIdx();
+    }
     [[nodiscard]] bool in_memory(std::int32_t v) const { return !vector_in_register(v); }
     // The last operand of an instruction: a register, or its place in memory.
     template <class Use>
-    void use_operand(std::int32_t v, std::int32_t scratch, Use const& use) {
+    void use_operand(std::int32_t v, Use const& use) {
         auto const home = vector_in_register(v) ? -1 : vectors_.homes[index(v)];
         if (vector_in_register(v)) return use(vector_register(vectors_.registers[index(v)]));
         if (home < 0) return use(vector_slot(v));
         auto const& i = f_.code[index(home)];
         if (i.op != machine_op::splat) return use(memory(i, c_.rax));
-        if (masks_ && i.immediate != 0)
-            return use(c_.ptr_b[c_.rip + literal({static_cast<std::uint32_t>(i.immediate)})]);
-        use(vector(v, scratch));
+        use(number(static_cast<std::uint32_t>(i.immediate)));
+    }
+    // The place of a number that stands in all lanes.
+    [[nodiscard]] address number(std::uint32_t bits) {
+        return masks_ ? c_.ptr_b[c_.rip + literal({bits})] : c_.ptr[c_.rip + literal_of_all_lanes(bits)];
     }
     [[nodiscard]] xmm vector_result(std::int32_t v) const {
         return vector_register(vector_in_register(v) ? vectors_.registers[index(v)] : scratch_);
