@@ -239,6 +239,44 @@ TEST_CASE("loads in any order of lanes are right, in vectors of any length") {
             }
 }
 
+TEST_CASE("loads that read a tile together give its columns, whatever their order and however few rows there are") {
+    using codegen::opcode;
+    for (auto const* isa : sets())
+        for (auto const type : {dtype::u32, dtype::f32})
+            for (auto const rows : {1, 3, isa->lanes() / 2, isa->lanes() - 1, isa->lanes()})
+                for (std::int64_t const stride : {std::int64_t{isa->lanes()}, std::int64_t{37}}) {
+                    auto const l = isa->lanes();
+                    codegen::kernel k;
+                    k.name = "tile", k.lanes = l, k.registers = l, k.names = {"i"};
+                    k.buffers = {{"x", type, {4 + l + stride * (l - 1)}}, {"y", type, {l * l}}};
+                    k.buffers[1].written = true;
+                    random_stream r{static_cast<std::uint64_t>(rows)};
+                    std::vector<std::int32_t> order;
+                    for (auto n = 0; n < l; ++n)
+                        order.insert(order.begin() + static_cast<std::ptrdiff_t>(r.below(order.size() + 1)), n);
+                    std::swap(order[0], *std::find(order.begin(), order.end(), 0)); // the first element first
+                    codegen::statement block;
+                    for (auto const n : order) {
+                        block.code.push_back({.op = opcode::load,
+                                              .type = type,
+                                              .result = n,
+                                              .buffer = 0,
+                                              .offset = 4 + n,
+                                              .lanes = rows,
+                                              .stride = stride});
+                        block.code.push_back({.op = opcode::store,
+                                              .type = type,
+                                              .operands = {n, -1, -1},
+                                              .buffer = 1,
+                                              .offset = n * l,
+                                              .lanes = l});
+                    }
+                    k.body = {block};
+                    CAPTURE(rows, stride);
+                    CHECK(check_meaning(k, *isa));
+                }
+}
+
 TEST_CASE("integers choose the entry of a load, and tell of one that is not there") {
     for (auto const* isa : sets())
         for (auto const integers : {dtype::i32, dtype::i64})

@@ -52,8 +52,6 @@ private:
     GSUB_LAZY [[nodiscard]] std::string ordered_lanes(instruction const& i);
     GSUB_LAZY [[nodiscard]] std::string shuffled_vectors(instruction const& i);
     GSUB_LAZY [[nodiscard]] bool reads_whole_vectors(instruction const& i) const;
-    GSUB_LAZY [[nodiscard]] std::vector<std::size_t> transposable_loads(std::vector<instruction> const& code,
-                                                                        std::size_t first) const;
     GSUB_LAZY [[nodiscard]] std::string place_of(instruction const& i, std::int64_t further = 0);
     GSUB_LAZY [[nodiscard]] std::string place_in_first_entry(std::int32_t buffer, affine const& offset);
 

@@ -2,6 +2,7 @@
 
 #include <gsub/codegen/cpp/impl/cpp_names.hpp>
 #include <gsub/codegen/cpp/impl/memory_writer.hpp>
+#include <gsub/codegen/ir/impl/transposable_loads.hpp>
 #include <gsub/core/format.hpp>
 
 #include <algorithm>
@@ -105,32 +106,12 @@ GSUB_LAZY_BODY std::string memory_writer::shuffled_vectors(instruction const& i)
     return text;
 }
 
-// By their distance from the first, numbers of instructions; empty where some are missing.
-GSUB_LAZY_BODY std::vector<std::size_t> memory_writer::transposable_loads(std::vector<instruction> const& code,
-                                                                          std::size_t first) const {
-    auto const is_strided = [](instruction const& i) {
-        return i.op == opcode::load && i.type != dtype::f32 && i.stride != 1 && i.predicate.empty() &&
-               i.operands[0] < 0;
-    };
-    auto const& i = code[first];
-    if (!is_strided(i) || k_.lanes < 2 || buffer_of(i).written) return {};
-    std::vector<std::size_t> loads(static_cast<std::size_t>(k_.lanes), code.size());
-    for (auto at = first; at < code.size(); ++at) {
-        auto const& o = code[at];
-        if (!is_strided(o) || o.buffer != i.buffer || o.stride != i.stride || o.lanes != i.lanes) continue;
-        auto const distance = o.offset - i.offset;
-        if (!distance.is_constant() || distance.constant() < 0 || distance.constant() >= k_.lanes) continue;
-        loads[static_cast<std::size_t>(distance.constant())] = at;
-    }
-    if (std::find(loads.begin(), loads.end(), code.size()) != loads.end()) loads.clear();
-    return loads;
-}
-
 GSUB_LAZY_BODY bool memory_writer::transposed_loads(std::vector<instruction> const& code, std::size_t first,
                                                     std::vector<char>& written) {
-    auto const loads = transposable_loads(code, first);
-    if (loads.empty()) return false;
     auto const& i = code[first];
+    if (i.type == dtype::f32) return false;
+    auto const loads = transposable_loads(k_, code, first);
+    if (loads.empty()) return false;
     auto const tile = format_text("t{}", next_tile_++);
     text_.line(format_text("{} {}[{}] = {{}};", vector_type(i.type), tile, k_.lanes));
     for (std::int32_t l = 0; l < i.lanes; ++l)

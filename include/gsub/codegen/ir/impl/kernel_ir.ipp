@@ -1,7 +1,10 @@
 #pragma once
 
+#include <gsub/codegen/ir/impl/transposable_loads.hpp>
 #include <gsub/codegen/ir/kernel_ir.hpp>
 #include <gsub/core/format.hpp>
+
+#include <algorithm>
 
 namespace gsub::codegen {
 
@@ -108,5 +111,29 @@ GSUB_LAZY_BODY std::string to_string(kernel const& k) {
     }
     return text;
 }
+
+namespace detail {
+
+GSUB_LAZY_BODY std::vector<std::size_t> transposable_loads(kernel const& k, std::vector<instruction> const& code,
+                                                           std::size_t first) {
+    auto const is_strided = [](instruction const& i) {
+        return i.op == opcode::load && i.stride != 1 && i.order.empty() && i.predicate.empty() && i.operands[0] < 0;
+    };
+    auto const& i = code[first];
+    if (!is_strided(i) || k.lanes < 2 || k.buffers[static_cast<std::size_t>(i.buffer)].written) return {};
+    std::vector<std::size_t> loads(static_cast<std::size_t>(k.lanes), code.size());
+    for (auto at = first; at < code.size(); ++at) {
+        auto const& o = code[at];
+        if (!is_strided(o) || o.type != i.type || o.buffer != i.buffer || o.stride != i.stride || o.lanes != i.lanes)
+            continue;
+        auto const distance = o.offset - i.offset;
+        if (!distance.is_constant() || distance.constant() < 0 || distance.constant() >= k.lanes) continue;
+        loads[static_cast<std::size_t>(distance.constant())] = at;
+    }
+    if (std::find(loads.begin(), loads.end(), code.size()) != loads.end()) loads.clear();
+    return loads;
+}
+
+} // namespace detail
 
 } // namespace gsub::codegen

@@ -77,6 +77,16 @@ enum class lane_function : std::uint8_t {
     and_bits,
     shift_left,   ///< of `unary`: by `immediate` bits
     from_integer, ///< of `unary`: the number that a signed integer is
+    // of `binary`, lanes of both operands: in each quarter of a vector, of four lanes
+    unpack_low,        ///< the first two of each in turns
+    unpack_high,       ///< the last two
+    unpack_low_pairs,  ///< the first pair of each
+    unpack_high_pairs, ///< the last pair
+    // quarters of both operands
+    even_quarters, ///< the first and third of each, of vectors of 16 lanes
+    odd_quarters,
+    low_halves, ///< the first of each, of vectors of 8 lanes
+    high_halves,
     // comparisons, false of NaN
     less,
     greater,

@@ -1,14 +1,17 @@
 // memory_lowering: loads, stores and choices of kernel IR to machine instructions on values without registers.
 #pragma once
 
+#include <gsub/codegen/ir/impl/transposable_loads.hpp>
 #include <gsub/codegen/x86/impl/address_values.hpp>
 #include <gsub/codegen/x86/impl/machine_ir.hpp>
 #include <gsub/core/result.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -76,15 +79,37 @@ protected:
                                  .constant_memory = skip < 0 && i.lanes == k_.lanes &&
                                                     !k_.buffers[static_cast<std::size_t>(i.buffer)].written};
         if (made.op == machine_op::gather || made.op == machine_op::permute) {
-            made.immediate = new_table(i);
+            made.immediate = new_table(i, made.at.displacement);
             made.temporaries[0] = new_vector();
-            if (made.op == machine_op::gather && !masks_) made.temporaries[1] = new_vector();
         }
         at_.add(made);
         if (skip >= 0) {
             at_.leave(scope);
             place_label(skip);
         }
+    }
+    // Loads that read a tile together, of whose rows most lanes are wanted: reads the rows and exchanges lanes in
+    // registers. Marks the loads as done; false where the one at `first` is none of such.
+    bool transpose(std::vector<instruction> const& code, std::size_t first, std::vector<char>& done) {
+        auto const& i = code[first];
+        if ((k_.lanes != 16 && k_.lanes != 8) || 4 * i.lanes <= k_.lanes) return false;
+        auto const loads = transposable_loads(k_, code, first);
+        if (loads.empty()) return false;
+        std::vector<std::int32_t> rows;
+        for (std::int64_t l = 0; l < k_.lanes; ++l) {
+            rows.push_back(new_vector());
+            if (l < i.lanes)
+                at_.add({.op = machine_op::load,
+                         .result = rows.back(),
+                         .lanes = k_.lanes,
+                         .at = at_.place(i.buffer, i.offset + affine{l * i.stride})});
+            else
+                at_.add({.op = machine_op::splat, .result = rows.back()});
+        }
+        std::vector<std::int32_t> columns;
+        for (auto const l : loads) columns.push_back(vector_of(code[l].result)), done[l] = 1;
+        transpose_rows(rows, columns);
+        return true;
     }
     void store(instruction const& i) {
         auto const from = vector_of(i.operands[0]);
@@ -142,6 +167,44 @@ protected:
     std::map<reg, std::int32_t> vectors_;
 
 private:
+    // ---- transposition
+
+    std::int32_t exchanged(lane_function f, std::int32_t a, std::int32_t b, std::int32_t to = -1) {
+        if (to < 0) to = new_vector();
+        at_.add({.op = machine_op::binary, .function = f, .result = to, .operands = {a, b, -1}});
+        return to;
+    }
+    // Four rows after another to vectors of which quarter q has column 4 q + c of these rows, for c from 0 to 3; then
+    // the quarters of a column from all of these.
+    void transpose_rows(std::vector<std::int32_t> const& rows, std::vector<std::int32_t> const& columns) {
+        using enum lane_function;
+        std::vector<std::array<std::int32_t, 4>> of_four; // by c
+        for (std::size_t r = 0; r < rows.size(); r += 4) {
+            auto const low = exchanged(unpack_low, rows[r], rows[r + 1]),
+                       high = exchanged(unpack_high, rows[r], rows[r + 1]),
+                       next_low = exchanged(unpack_low, rows[r + 2], rows[r + 3]),
+                       next_high = exchanged(unpack_high, rows[r + 2], rows[r + 3]);
+            of_four.push_back({exchanged(unpack_low_pairs, low, next_low), exchanged(unpack_high_pairs, low, next_low),
+                               exchanged(unpack_low_pairs, high, next_high),
+                               exchanged(unpack_high_pairs, high, next_high)});
+        }
+        for (std::size_t c = 0; c < 4; ++c) {
+            if (rows.size() == 8) {
+                exchanged(low_halves, of_four[0][c], of_four[1][c], columns[c]);
+                exchanged(high_halves, of_four[0][c], of_four[1][c], columns[4 + c]);
+                continue;
+            }
+            auto const even = exchanged(even_quarters, of_four[0][c], of_four[1][c]),
+                       odd = exchanged(odd_quarters, of_four[0][c], of_four[1][c]),
+                       next_even = exchanged(even_quarters, of_four[2][c], of_four[3][c]),
+                       next_odd = exchanged(odd_quarters, of_four[2][c], of_four[3][c]);
+            exchanged(even_quarters, even, next_even, columns[c]);
+            exchanged(even_quarters, odd, next_odd, columns[4 + c]);
+            exchanged(odd_quarters, even, next_even, columns[8 + c]);
+            exchanged(odd_quarters, odd, next_odd, columns[12 + c]);
+        }
+    }
+
     // ---- places
 
     [[nodiscard]] machine_op load_of(instruction const& i) const {
@@ -155,12 +218,14 @@ private:
             std::all_of(i.order.begin(), i.order.end(), [&](auto n) { return n >= 0 && n < k_.lanes; });
         return in_one && k_.lanes >= 8 ? machine_op::permute : machine_op::gather;
     }
-    // Where the lanes of a load read, from its offset.
-    std::int64_t new_table(instruction const& i) {
+    // Where the lanes of a load read, from its offset, which lies so many bytes behind a pointer.
+    std::int64_t new_table(instruction const& i, std::int64_t displacement) {
         auto& table = made_.tables.emplace_back();
         for (std::int64_t l = 0; l < k_.lanes; ++l) {
             auto const n = l >= i.lanes ? 0 : i.order.empty() ? i.stride * l : i.order[static_cast<std::size_t>(l)];
-            if (n != static_cast<std::int32_t>(n)) not_in_machine_code("load whose lanes are so far apart");
+            if (std::abs(n) > std::numeric_limits<std::int32_t>::max() / 8 ||
+                displacement + 4 * n != static_cast<std::int32_t>(displacement + 4 * n))
+                not_in_machine_code("load whose lanes are so far apart");
             table.push_back(static_cast<std::uint32_t>(n));
         }
         return static_cast<std::int64_t>(made_.tables.size()) - 1;

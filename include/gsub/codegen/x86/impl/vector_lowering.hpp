@@ -42,11 +42,13 @@ protected:
         facts_.read(code);
         auto const known = at_.enter();
         auto const kept = copied_accumulators(code);
-        for (auto const& i : code) {
+        std::vector<char> done(code.size(), 0); // with others before them
+        for (std::size_t n = 0; n < code.size(); ++n) {
+            auto const& i = code[n];
             if (is_integer_load(i)) note_integers(i);
             if (is_lowered_later(i)) continue;
             check_type(i);
-            if (!facts_.is_left_out(i)) lower(i);
+            if (!facts_.is_left_out(i) && !done[n] && !transpose(code, n, done)) lower(i);
         }
         for (auto const& [r, value] : kept) vectors_[r] = value;
         at_.leave(known);

@@ -30,6 +30,22 @@ protected:
             return c_.vpsubd(to, a, b);
         case lane_function::and_bits:
             return c_.vandps(to, a, b);
+        case lane_function::unpack_low:
+            return c_.vunpcklps(to, a, b);
+        case lane_function::unpack_high:
+            return c_.vunpckhps(to, a, b);
+        case lane_function::unpack_low_pairs:
+            return c_.vunpcklpd(to, a, b);
+        case lane_function::unpack_high_pairs:
+            return c_.vunpckhpd(to, a, b);
+        case lane_function::even_quarters:
+            return c_.vshuff32x4(wide(to), wide(a), b, 0x88);
+        case lane_function::odd_quarters:
+            return c_.vshuff32x4(wide(to), wide(a), b, 0xdd);
+        case lane_function::low_halves:
+            return c_.vperm2f128(wide(to), wide(a), b, 0x20);
+        case lane_function::high_halves:
+            return c_.vperm2f128(wide(to), wide(a), b, 0x31);
         default:
             return c_.vminps(to, a, b);
         }

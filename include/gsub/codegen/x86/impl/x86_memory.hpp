@@ -51,18 +51,26 @@ protected:
         }
         keep_vector(i.result, to);
     }
+    // Lanes one by one, in quarters: processors take longer for the instructions that gather.
     void write_gather(machine_instruction const& i) {
         auto const to = vector_result(i.result);
-        auto const at = vector(i.temporaries[0], 1), which = vector(i.temporaries[1], 2);
-        c_.vmovups(at, c_.ptr[c_.rip + literal(f_.tables[index(static_cast<std::int32_t>(i.immediate))])]);
-        zero(to);
+        auto const quarter = vector(i.temporaries[0], 1);
         auto const base = value(i.at.base, c_.rdx);
-        if (masks_) {
-            set_mask(i.lanes);
-            c_.vgatherdps(to | c_.k1, c_.ptr[base + at * 4 + static_cast<std::size_t>(i.at.displacement)]);
-        } else {
-            c_.vmovups(which, mask_of(i.lanes));
-            c_.vgatherdps(to, c_.ptr[base + at * 4 + static_cast<std::size_t>(i.at.displacement)], which);
+        auto const& places = f_.tables[index(static_cast<std::int32_t>(i.immediate))];
+        auto const lane = [&](std::int32_t l) {
+            auto const at = static_cast<std::int32_t>(places[index(l)]); // in elements; may lie before the base
+            return c_.dword[base + static_cast<std::size_t>(i.at.displacement + std::int64_t{4} * at)];
+        };
+        for (std::int32_t first = 0; first < i.lanes; first += 4) {
+            xmm const part{first == 0 ? to.getIdx() : quarter.getIdx()};
+            c_.vmovss(part, lane(first));
+            for (auto l = first + 1; l < std::min(first + 4, i.lanes); ++l)
+                c_.vinsertps(part, part, lane(l), static_cast<std::uint8_t>((l % 4) << 4));
+            if (first == 0) continue;
+            if (lanes_ == 16)
+                c_.vinsertf32x4(wide(to), wide(to), part, static_cast<std::uint8_t>(first / 4));
+            else
+                c_.vinsertf128(wide(to), wide(to), part, 1);
         }
         keep_vector(i.result, to);
     }

@@ -1,0 +1,17 @@
+// transposable_loads: strided loads that together read a tile, which can be read by rows and exchanged in registers.
+#pragma once
+
+#include <gsub/codegen/ir/kernel_ir.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace gsub::codegen::detail {
+
+/// Numbers of the loads from `code[first]` on with one stride that begin one element after another, by their distance
+/// from the first: as many as registers have lanes. Empty where some are missing, or where the kernel writes what they
+/// read. Row l of the tile is what lane l of all of them reads. *Complexity* linear.
+GSUB_LAZY [[nodiscard]] std::vector<std::size_t>
+transposable_loads(kernel const& k, std::vector<instruction> const& code, std::size_t first);
+
+} // namespace gsub::codegen::detail
