@@ -3,7 +3,9 @@
 
 #include <gsub/core/config.hpp>
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/models/builder_options.hpp>
 
+#include <array>
 #include <cstdint>
 
 namespace gsub::models {
@@ -15,6 +17,13 @@ struct ssd_options {
     std::int64_t batch = 1;
     std::int64_t image = 300; ///< height and width
     std::int64_t classes = 0; ///< background included; 0: as published, 81 on ResNet-50 and 91 on the other backbones
+
+    /// What can be asked for by name.
+    static constexpr std::array<option_field<ssd_options>, 3> fields{{
+        {"batch", "inputs at once", &ssd_options::batch, 1, 4096},
+        {"image", "height and width of images", &ssd_options::image, 1, 4096},
+        {"classes", "classes that are told apart", &ssd_options::classes, 1, 100'000},
+    }};
 
     /// The number asked for, or `published`.
     [[nodiscard]] constexpr std::int64_t classes_or(std::int64_t published) const {
