@@ -9,8 +9,8 @@ namespace catalogue_entry_test {
 using namespace gsub;
 using namespace gsub::models;
 
-inline result<graph> nothing(std::uint64_t, std::span<std::int64_t const>) {
-    return graph{};
+inline graph nothing(std::uint64_t, std::span<std::int64_t const>) {
+    return {};
 }
 inline constexpr std::array letters{catalogue_entry{"a", "first", &nothing}, catalogue_entry{"b", "second", &nothing}};
 inline constexpr std::array digits{catalogue_entry{"1", "third", &nothing}};

@@ -18,8 +18,8 @@ namespace gsub::models {
 struct catalogue_entry {
     std::string_view name;    ///< e.g. `resnet50`
     std::string_view summary; ///< one line for people
-    /// Builds it from a seed and one value for each of its options, in their order and bounds.
-    result<graph> (*make)(std::uint64_t seed, std::span<std::int64_t const> values) = nullptr;
+    /// Builds it from a seed and one value for each of its options, in their order and bounds. *Errors* throws `error`.
+    graph (*make)(std::uint64_t seed, std::span<std::int64_t const> values) = nullptr;
     std::span<option_info const> options{}; ///< besides the seed
 
     /// The network as published.
@@ -31,20 +31,26 @@ struct catalogue_entry {
 
 namespace detail {
 
-template <auto Builder, auto Usual, std::int64_t LeastImage>
-struct network {
-    using options = std::remove_const_t<decltype(Usual)>;
-    static constexpr auto infos = options_of<options>(Usual, LeastImage);
+/// A struct of options with these values, one for each of its fields.
+template <class Options>
+[[nodiscard]] Options filled(std::uint64_t seed, std::span<std::int64_t const> values) {
+    Options o;
+    o.seed = seed;
+    for (std::size_t i = 0; i < values.size(); ++i) o.*Options::fields[i].member = values[i];
+    if constexpr (requires { o.fault(); })
+        if (auto const* fault = o.fault()) throw error{error_code::usage, fault};
+    return o;
+}
 
-    static result<graph> make(std::uint64_t seed, std::span<std::int64_t const> values) {
-        auto o = Usual;
-        o.seed = seed;
-        for (std::size_t i = 0; i < infos.size(); ++i) o.*options::fields[i].member = values[i];
-        if constexpr (requires { o.fault(); })
-            if (auto const* fault = o.fault()) return error{error_code::usage, fault};
-        return capture([&] { return Builder(o); });
-    }
-};
+/// The graph of a builder whose struct of options has these values.
+template <class Options, auto Builder>
+[[nodiscard]] graph made(std::uint64_t seed, std::span<std::int64_t const> values) {
+    return Builder(filled<Options>(seed, values));
+}
+
+/// The options of a network.
+template <auto Usual, std::int64_t LeastImage>
+inline constexpr auto network_options = options_of(Usual, LeastImage);
 
 } // namespace detail
 
@@ -52,8 +58,8 @@ struct network {
 /// them, `LeastImage` the smallest image that all windows fit.
 template <auto Builder, auto Usual, std::int64_t LeastImage = 1>
 [[nodiscard]] constexpr catalogue_entry network_entry(std::string_view name, std::string_view summary) {
-    using network = detail::network<Builder, Usual, LeastImage>;
-    return {name, summary, &network::make, network::infos};
+    return {name, summary, &detail::made<std::remove_const_t<decltype(Usual)>, Builder>,
+            detail::network_options<Usual, LeastImage>};
 }
 
 /// Concatenates tables.

@@ -48,7 +48,7 @@ namespace gsub::models {
 
 /// A graph with these arguments, as entries build it.
 template <auto Build, auto... Arguments>
-[[nodiscard]] result<graph> built(std::uint64_t seed, std::span<std::int64_t const>) {
+[[nodiscard]] graph built(std::uint64_t seed, std::span<std::int64_t const>) {
     return Build(seed, Arguments...);
 }
 

@@ -44,7 +44,7 @@ GSUB_INLINE result<graph> catalogue_entry::build(build_request const& request) c
         given[i] = true;
         values[i] = asked.value;
     }
-    auto made = make(request.seed, values);
+    auto made = capture([&] { return make(request.seed, values); });
     if (!made) return made.error().within(std::string{name});
     return made;
 }
