@@ -1,5 +1,6 @@
 #include <gsub/models.hpp>
 #include <gsub/models/impl/bert.ipp>
+#include <gsub/models/impl/catalogue_entry.ipp>
 #include <gsub/models/impl/densenet.ipp>
 #include <gsub/models/impl/inception.ipp>
 #include <gsub/models/impl/mobilenet.ipp>

@@ -9,6 +9,7 @@
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/loop/config_space.hpp>
 #include <gsub/lower/kernel_graph.hpp>
+#include <gsub/models/builder_options.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/target/target.hpp>
 
@@ -252,9 +253,11 @@ answer inspect(inspect_request const& r, session const& s);
 
 struct models_request {
     std::string name, output;
-    std::uint64_t seed = 1;
+    gsub::models::build_request what; ///< seed and options
 };
 answer models(models_request const& r, session const& s);
+/// Each option that some built-in model has, once.
+std::vector<gsub::models::option_info> model_options();
 
 struct ops_request {
     bool markdown = false;

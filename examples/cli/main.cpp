@@ -396,7 +396,14 @@ int main(int argc, char** argv) {
     auto* models = declare("models", "list the built-in models, or write one", m, &cli::models);
     models->add_option("name", m.name, "the model to write; without: list them");
     models->add_option("-o,--output", m.output, "where to")->type_name("FILE.onnx");
-    models->add_option("--seed", m.seed, "seed of the weights");
+    models->add_option("--seed", m.what.seed, "seed of the weights");
+    for (auto const& option : cli::model_options()) {
+        std::string const name{option.name}, help{option.summary};
+        auto const given = [&m, name](std::int64_t value) { m.what.options.push_back({name, value}); };
+        models->add_option_function<std::int64_t>("--" + name, given, help)
+            ->group("Options of some models, as `gsub models` lists them")
+            ->always_capture_default(false);
+    }
 
     cli::ops_request p;
     auto* ops = declare("ops", "list the operators that are read, written and computed", p, &cli::ops);

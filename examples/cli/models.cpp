@@ -11,6 +11,7 @@
 #include <gsub/report/svg.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace cli {
 
@@ -18,25 +19,63 @@ using gsub::error;
 using gsub::error_code;
 using gsub::to_string;
 
-answer models(models_request const& r, session const& s) {
+std::vector<gsub::models::option_info> model_options() {
+    std::vector<gsub::models::option_info> all;
+    for (auto const& entry : gsub::models::catalogue())
+        for (auto const& option : entry.options)
+            if (std::none_of(all.begin(), all.end(), [&](auto const& known) { return known.name == option.name; }))
+                all.push_back(option);
+    return all;
+}
+
+namespace {
+
+// `--batch 1 --image 224`: the options of a model as they are without being given.
+std::string usual_options(gsub::models::catalogue_entry const& entry) {
+    std::string all;
+    for (auto const& o : entry.options) all += gsub::format_text("{}--{} {}", all.empty() ? "" : " ", o.name, o.usual);
+    return all;
+}
+
+answer list_of_models() {
     answer a;
+    gsub::report::table t{{"model", ""}};
+    a.data["models"] = gsub::io::json::array();
+    std::vector<std::pair<std::string, std::string>> alike; // options, the models that have them
+    for (auto const& entry : gsub::models::catalogue()) {
+        t.add({std::string{entry.name}, std::string{entry.summary}});
+        auto options = gsub::io::json::array();
+        for (auto const& o : entry.options)
+            options.push_back(
+                {{"name", o.name}, {"summary", o.summary}, {"usual", o.usual}, {"least", o.least}, {"most", o.most}});
+        a.data["models"].push_back({{"name", entry.name}, {"summary", entry.summary}, {"options", options}});
+        if (entry.options.empty()) continue;
+        auto const usual = usual_options(entry);
+        auto at = std::find_if(alike.begin(), alike.end(), [&](auto const& known) { return known.first == usual; });
+        if (at == alike.end()) at = alike.insert(at, {usual, {}});
+        at->second += gsub::format_text(" {}", entry.name);
+    }
+    a.text = gsub::format_text("{}\nAll have --seed 1. Other options, as they are without being given:\n", t.text());
+    for (auto const& [options, names] : alike) a.text += gsub::format_text("\n{}\n   {}\n", options, names);
+    return a;
+}
+
+} // namespace
+
+answer models(models_request const& r, session const& s) {
     if (r.name.empty()) {
-        gsub::report::table t{{"model", ""}};
-        a.data["models"] = gsub::io::json::array();
-        for (auto const& entry : gsub::models::catalogue()) {
-            t.add({std::string{entry.name}, std::string{entry.summary}});
-            a.data["models"].push_back({{"name", entry.name}, {"summary", entry.summary}});
-        }
-        a.text = t.text();
-        return a;
+        if (!r.what.options.empty() || !r.output.empty())
+            throw error{error_code::usage, "which model? `gsub models` lists them"};
+        return list_of_models();
     }
     auto const* entry = gsub::models::find_model(r.name);
     if (!entry)
         throw error{error_code::usage, gsub::format_text("no model is called {}; `gsub models` lists them", r.name)};
     if (r.output.empty()) throw error{error_code::usage, "where to? give -o FILE.onnx"};
     s.observe->on_progress({"build", 0, 0, r.name});
-    auto const g = entry->build(r.seed);
+    auto const g = entry->build(r.what).value();
     gsub::io::save_onnx(g, r.output).value();
+    answer a;
     auto const summary = gsub::report::summarize(g);
     a.text = gsub::format_text("{}\nwritten  {}\n", to_text(summary), r.output);
     a.data = to_json(summary);

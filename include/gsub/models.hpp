@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/models/bert.hpp>
+#include <gsub/models/builder_options.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/catalogue_entry.hpp>
 #include <gsub/models/cnn_options.hpp>

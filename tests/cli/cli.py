@@ -824,6 +824,36 @@ class Cli(unittest.TestCase):
             self.assertIn("parameters", self.gsub("inspect", f"{name}.onnx", "--text").stdout)
             self.assertIn("same graph", self.gsub("convert", f"{name}.onnx", "-o", "again.onnx").stdout)
 
+    def test_models_have_the_options_of_their_builders(self):
+        listed = self.gsub("models", "--json", "models.json").stdout
+        self.assertIn("--batch 1 --image 300 --classes 91\n    ssd_mobilenet_v2 ssd_inception_v2\n", listed)
+        models = {m["name"]: m["options"] for m in json.loads((self.at / "models.json").read_text())["models"]}
+        self.assertEqual(models["inception_v3"][1],
+                         {"name": "image", "summary": "height and width of images", "usual": 299, "least": 75, "most": 4096})
+        self.assertEqual(models["t2"], [])
+        for option in {o["name"] for options in models.values() for o in options}:
+            self.assertIn(f"--{option} ", self.gsub("models", "--help").stdout)
+
+        self.gsub("models", "squeezenet1_1", "--image", 244, "-o", "m.onnx")
+        self.assertIn("f32[1,3,244,244]", self.gsub("inspect", "m.onnx").stdout)
+        self.gsub("models", "squeezenet1_1", "--image", 33, "--batch", 2, "--classes", 10, "--seed", 3, "-o", "m.onnx")
+        out = self.gsub("inspect", "m.onnx").stdout
+        self.assertIn("f32[2,3,33,33]", out)
+        self.assertIn("f32[2,10]", out)
+        self.gsub("models", "bert_base", "--sequence", 4, "--layers", 1, "--hidden", 8, "--heads", 2, "--intermediate", 8,
+                  "--vocabulary", 5, "--positions", 4, "-o", "m.onnx")
+        self.assertIn("f32[1,4,8]", self.gsub("inspect", "m.onnx").stdout)
+        self.gsub("models", "t12", "-o", "a.onnx")
+        self.gsub("models", "t12", "--seed", 1, "-o", "b.onnx")
+        self.assertEqual((self.at / "a.onnx").read_bytes(), (self.at / "b.onnx").read_bytes())
+
+        for wrong, words in ((["squeezenet1_1", "--layers", 3], "seed, batch, image and classes"),
+                             (["squeezenet1_1", "--image", 24], "25 to 4096"), (["t2", "--batch", 2], 'no option "batch"'),
+                             (["bert_small", "--heads", 7], "divides"), (["squeezenet1_1", "--image", "2x"], "--image"),
+                             (["squeezenet1_1", "--image", 30, "--image", 31], "--image"), (["--image", 30], "which model")):
+            self.assertIn(words, self.gsub("models", *wrong, "-o", "never.onnx", exit=2).stderr)
+        self.assertFalse((self.at / "never.onnx").exists())
+
     def test_results_go_to_stdout_and_talk_to_stderr(self):
         loud = self.gsub("optimize", DIGITS / "digits.onnx")
         quiet = self.gsub("--quiet", "optimize", DIGITS / "digits.onnx")

@@ -39,6 +39,20 @@ inline std::int64_t parameters(any_graph const& g) {
     return count;
 }
 
+/// Multiplications of convolutions and linear layers: what papers count as multiply-adds.
+inline std::int64_t multiplications(any_graph const& g) {
+    std::int64_t sum = 0;
+    for (auto n : g.order()) {
+        if (!g.is<ops::conv>(n) && !g.is<ops::gemm>(n)) continue;
+        std::int64_t each = 1, values = 1; // of a result, results
+        auto const& weight = g.type(g.operand(n, 1)).dims;
+        for (std::size_t i = 1; i < weight.size(); ++i) each *= weight[i].size();
+        for (auto const& d : g.type({n, 0}).dims) values *= d.size();
+        sum += each * values;
+    }
+    return sum;
+}
+
 template <operation Op>
 std::size_t count(any_graph const& g) {
     auto const order = g.order();

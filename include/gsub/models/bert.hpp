@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/models/builder_options.hpp>
 
+#include <array>
 #include <cstdint>
 
 namespace gsub::models {
@@ -18,7 +20,27 @@ struct bert_options {
     std::int64_t intermediate = 3072;
     std::int64_t vocabulary = 30522; ///< a smaller one makes a smaller file of the same work
     std::int64_t positions = 512;    ///< longest sequence that has weights
+
+    /// What can be asked for by name.
+    static constexpr std::array<option_field<bert_options>, 8> fields{{
+        {"batch", "inputs at once", &bert_options::batch, 1, 4096},
+        {"sequence", "words of a text", &bert_options::sequence, 1, 65536},
+        {"layers", "layers of the encoder", &bert_options::layers, 1, 1000},
+        {"hidden", "values of a word", &bert_options::hidden, 1, 65536},
+        {"heads", "heads of attention", &bert_options::heads, 1, 4096},
+        {"intermediate", "inner values of a feed-forward layer", &bert_options::intermediate, 1, 262'144},
+        {"vocabulary", "words that have weights", &bert_options::vocabulary, 1, 1'000'000},
+        {"positions", "places in a text that have weights", &bert_options::positions, 1, 65536},
+    }};
+    /// What is wrong with them together, or null.
+    [[nodiscard]] constexpr char const* fault() const {
+        if (sequence > positions) return "a text has weights for each position: sequence is at most positions";
+        return heads > 0 && hidden % heads == 0 ? nullptr : "the number of heads divides the hidden size";
+    }
 };
+
+/// The sizes of BERT-small.
+inline constexpr bert_options bert_small_options{.layers = 4, .hidden = 512, .heads = 8, .intermediate = 2048};
 
 /// BERT-base without pooler at inference: 108.9 million parameters, 11.2 billion multiplications at 128 words. It
 /// consists of primitive operators, as PyTorch exports them: embeddings as Gather; linear layers as MatMul and Add with

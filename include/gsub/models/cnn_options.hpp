@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gsub/core/config.hpp>
+#include <gsub/models/builder_options.hpp>
 
+#include <array>
 #include <cstdint>
 
 namespace gsub::models {
@@ -16,6 +18,13 @@ struct cnn_options {
     /// all others.
     std::int64_t image = 0;
     std::int64_t classes = 1000;
+
+    /// What can be asked for by name.
+    static constexpr std::array<option_field<cnn_options>, 3> fields{{
+        {"batch", "inputs at once", &cnn_options::batch, 1, 4096},
+        {"image", "height and width of images", &cnn_options::image, 1, 4096},
+        {"classes", "classes that are told apart", &cnn_options::classes, 1, 100'000},
+    }};
 
     /// The size asked for, or `published`.
     [[nodiscard]] constexpr std::int64_t image_or(std::int64_t published) const {

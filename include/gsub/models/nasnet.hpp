@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/models/builder_options.hpp>
 
+#include <array>
 #include <cstdint>
 
 namespace gsub::models {
@@ -16,6 +18,20 @@ struct nasnet_options {
     std::int64_t cells = 4;    ///< N: normal cells in each of three stages
     std::int64_t filters = 44; ///< of a normal cell in the first stage, P / 24; a multiple of 4
     std::int64_t stem = 32;    ///< channels of the first convolution
+
+    /// What can be asked for by name.
+    static constexpr std::array<option_field<nasnet_options>, 6> fields{{
+        {"batch", "inputs at once", &nasnet_options::batch, 1, 4096},
+        {"image", "height and width of images", &nasnet_options::image, 3, 4096},
+        {"classes", "classes that are told apart", &nasnet_options::classes, 1, 100'000},
+        {"cells", "normal cells in each stage", &nasnet_options::cells, 1, 100},
+        {"filters", "channels of a normal cell in the first stage", &nasnet_options::filters, 4, 4096},
+        {"stem", "channels of the first convolution", &nasnet_options::stem, 1, 4096},
+    }};
+    /// What is wrong with them together, or null.
+    [[nodiscard]] constexpr char const* fault() const {
+        return filters % 4 == 0 ? nullptr : "filters can be halved twice: a multiple of 4";
+    }
 };
 
 /// NASNet-A at inference. The default has 5.3 million parameters and 0.6 billion multiplications in 16 cells: two

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gsub/ir/ops/ops.hpp>
+#include <gsub/models/builder_options.hpp>
 
+#include <array>
 #include <cstdint>
 
 namespace gsub::models {
@@ -11,6 +13,13 @@ namespace gsub::models {
 struct nasrnn_options {
     std::uint64_t seed = 1; ///< of the weights
     std::int64_t batch = 1, steps = 5, width = 512;
+
+    /// What can be asked for by name.
+    static constexpr std::array<option_field<nasrnn_options>, 3> fields{{
+        {"batch", "inputs at once", &nasrnn_options::batch, 1, 4096},
+        {"steps", "time steps", &nasrnn_options::steps, 1, 1000},
+        {"width", "values of a state", &nasrnn_options::width, 1, 16384},
+    }};
 };
 
 /// NasRNN: a recurrent cell of eight gates `x W + h U`, which a tree of sums and products combines to the next state,

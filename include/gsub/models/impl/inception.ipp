@@ -1,24 +1,125 @@
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/models/impl/classifier_images.hpp>
 #include <gsub/models/inception.hpp>
 #include <gsub/models/network_builder.hpp>
 
+#include <array>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace gsub::models {
 
 namespace detail {
+
+/// What follows a normalisation in networks of Inception.
+enum class rectifier { relu, relu6 };
+
+/// Convolution, normalisation and rectifier, named `<name>.conv`, `.bn`, `.relu`.
+GSUB_INLINE value_id inception_unit(network_builder& net, std::string const& name, value_id x, conv_layer const& layer,
+                                    rectifier end = rectifier::relu) {
+    x = net.batch_norm(name + ".bn", net.conv(name + ".conv", x, layer), {.epsilon = 1e-3});
+    return end == rectifier::relu ? net.relu(name + ".relu", x) : net.relu6(name + ".relu", x);
+}
+
+/// A module of Inception v2: channels of its branches. `one` is the 1x1 branch; where it is 0, the module has none and
+/// halves the size. `three` and `twice` end the branches of one and of two 3x3 kernels, behind a 1x1 kernel each.
+struct inception_v2_module {
+    std::string_view name;
+    std::int64_t one, three_inner, three, twice_inner, twice;
+    std::int64_t pool = 0; ///< behind the pool of a module that keeps the size
+    bool largest = false;  ///< whether that pool takes the maximum instead of the mean
+};
+
+inline constexpr std::array<inception_v2_module, 10> inception_v2_modules{{
+    {"Mixed_3b", 64, 64, 64, 64, 96, 32},
+    {"Mixed_3c", 64, 64, 96, 64, 96, 64},
+    {"Mixed_4a", 0, 128, 160, 64, 96},
+    {"Mixed_4b", 224, 64, 96, 96, 128, 128},
+    {"Mixed_4c", 192, 96, 128, 96, 128, 128},
+    {"Mixed_4d", 160, 128, 160, 128, 160, 96},
+    {"Mixed_4e", 96, 128, 192, 160, 192, 96},
+    {"Mixed_5a", 0, 128, 192, 192, 256},
+    {"Mixed_5b", 352, 192, 320, 160, 224, 128},
+    {"Mixed_5c", 352, 192, 320, 192, 224, 128, true},
+}};
+
+/// Feature maps of Inception v2, a sixteenth and a thirty-second of the image's size.
+struct inception_v2_features {
+    value_id mixed_4c, mixed_5c;
+};
+
+/// The layers of Inception v2.
+class inception_v2_builder {
+public:
+    inception_v2_builder(network_builder& net, rectifier end) : net_(net), end_(end) {}
+
+    inception_v2_features features(value_id x) {
+        x = net_.conv("Conv2d_1a_7x7.depthwise", x,
+                      {.outputs = 24, .kernel = {7, 7}, .stride = {2, 2}, .pad = {3, 3}, .group = 3});
+        x = unit("Conv2d_1a_7x7", x, {.outputs = 64});
+        x = largest("MaxPool_2a_3x3", x, 2);
+        x = unit("Conv2d_2b_1x1", x, {.outputs = 64});
+        x = unit("Conv2d_2c_3x3", x, three_by_three(192));
+        x = largest("MaxPool_3a_3x3", x, 2);
+        auto mixed_4c = x;
+        for (auto const& m : inception_v2_modules) {
+            x = module(m, x);
+            if (m.name == "Mixed_4c") mixed_4c = x;
+        }
+        return {mixed_4c, x};
+    }
+
+    value_id unit(std::string const& name, value_id x, conv_layer const& layer) {
+        return inception_unit(net_, name, x, layer, end_);
+    }
+    static conv_layer three_by_three(std::int64_t outputs, std::int64_t stride = 1) {
+        return {.outputs = outputs, .kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}};
+    }
+
+private:
+    value_id largest(std::string const& name, value_id x, std::int64_t stride) {
+        return net_.max_pool(name, x, {.kernel = {3, 3}, .stride = {stride, stride}, .pad = {1, 1}});
+    }
+
+    value_id module(inception_v2_module const& m, value_id x) {
+        auto const halves = m.one == 0;
+        auto const stride = halves ? 2 : 1;
+        std::vector<value_id> parts;
+        auto const layer = [&](std::string_view name) {
+            return format_text("{}.Branch_{}.{}", m.name, parts.size(), name);
+        };
+        if (!halves) parts.push_back(unit(layer("Conv2d_0a_1x1"), x, {.outputs = m.one}));
+        auto y = unit(layer("Conv2d_0a_1x1"), x, {.outputs = m.three_inner});
+        parts.push_back(unit(layer(halves ? "Conv2d_1a_3x3" : "Conv2d_0b_3x3"), y, three_by_three(m.three, stride)));
+        y = unit(layer("Conv2d_0a_1x1"), x, {.outputs = m.twice_inner});
+        y = unit(layer("Conv2d_0b_3x3"), y, three_by_three(m.twice));
+        parts.push_back(unit(layer(halves ? "Conv2d_1a_3x3" : "Conv2d_0c_3x3"), y, three_by_three(m.twice, stride)));
+        if (halves)
+            y = largest(layer("MaxPool_1a_3x3"), x, 2);
+        else if (m.largest)
+            y = unit(layer("Conv2d_0b_1x1"), largest(layer("MaxPool_0a_3x3"), x, 1), {.outputs = m.pool});
+        else
+            y = unit(layer("Conv2d_0b_1x1"),
+                     net_.average_pool(layer("AvgPool_0a_3x3"), x, {.kernel = {3, 3}, .pad = {1, 1}}),
+                     {.outputs = m.pool});
+        parts.push_back(y);
+        return net_.apply<ops::concat>(format_text("{}.concat", m.name), parts, {.axis = 1});
+    }
+
+    network_builder& net_;
+    rectifier end_;
+};
 
 /// The modules of Inception v3, each over one input `x` and under one name.
 class inception_builder {
 public:
     explicit inception_builder(network_builder& net) : net_(net) {}
 
-    /// Convolution, normalisation and rectifier, named `<name>.conv`, `.bn`, `.relu`.
     value_id unit(std::string const& name, value_id x, conv_layer const& layer) {
-        x = net_.batch_norm(name + ".bn", net_.conv(name + ".conv", x, layer), {.epsilon = 1e-3});
-        return net_.relu(name + ".relu", x);
+        return inception_unit(net_, name, x, layer);
     }
 
     /// Branches of 1x1, 5x5 and two 3x3 kernels over the 35 x 35 grid.
@@ -102,6 +203,15 @@ private:
 };
 
 } // namespace detail
+
+GSUB_INLINE graph inception_v2(cnn_options const& options) {
+    graph g;
+    network_builder net{g, weight_source{options.seed}};
+    detail::inception_v2_builder part{net, detail::rectifier::relu};
+    auto const x = part.features(detail::classifier_images(net, options, 224)).mixed_5c;
+    net.output(net.linear("Logits", net.pooled_features(x), options.classes), "logits");
+    return g;
+}
 
 GSUB_INLINE graph inception_v3(cnn_options const& options) {
     graph g;

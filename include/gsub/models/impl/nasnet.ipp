@@ -113,8 +113,8 @@ private:
 
 GSUB_INLINE graph nasnet_a(nasnet_options const& options) {
     GSUB_ASSERT(options.batch > 0 && options.image > 2 && options.classes > 0, "a classifier has images and classes");
-    GSUB_ASSERT(options.cells > 0 && options.filters > 0 && options.filters % 4 == 0 && options.stem > 0,
-                "NASNet has cells, and filters that can be halved twice");
+    GSUB_ASSERT(options.cells > 0 && options.filters > 0 && options.stem > 0, "NASNet has cells and filters");
+    GSUB_ASSERT(!options.fault(), options.fault());
     graph g;
     network_builder net{g, weight_source{options.seed}};
     detail::nasnet_builder part{net};
