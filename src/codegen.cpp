@@ -18,3 +18,4 @@
 #include <gsub/codegen/impl/tile_lowerer.ipp>
 #include <gsub/codegen/impl/value_numbering.ipp>
 #include <gsub/codegen/ir/impl/kernel_ir.ipp>
+#include <gsub/codegen/ir/impl/kernel_loops.ipp>

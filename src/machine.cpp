@@ -1,6 +1,16 @@
 #include <gsub/machine.hpp>
+#include <gsub/machine/impl/aarch64_reader.ipp>
+#include <gsub/machine/impl/aarch64_text.ipp>
 #include <gsub/machine/impl/access_boxes.ipp>
 #include <gsub/machine/impl/access_tree.ipp>
+#include <gsub/machine/impl/assembly.ipp>
+#include <gsub/machine/impl/assembly_text.ipp>
 #include <gsub/machine/impl/data_movement.ipp>
+#include <gsub/machine/impl/loop_map.ipp>
+#include <gsub/machine/impl/natural_loops.ipp>
 #include <gsub/machine/impl/pipeline.ipp>
 #include <gsub/machine/impl/strided_box.ipp>
+#include <gsub/machine/impl/tree_alignment.ipp>
+#include <gsub/machine/impl/trip_counter.ipp>
+#include <gsub/machine/impl/x86_reader.ipp>
+#include <gsub/machine/impl/x86_text.ipp>

@@ -5,4 +5,5 @@
 #include <gsub/codegen/cpp/typed_functions.hpp>
 #include <gsub/codegen/cpp/vector_math.hpp>
 #include <gsub/codegen/ir/kernel_ir.hpp>
+#include <gsub/codegen/ir/kernel_loops.hpp>
 #include <gsub/codegen/lower_nest.hpp>

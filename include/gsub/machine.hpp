@@ -2,7 +2,10 @@
 #pragma once
 
 #include <gsub/machine/access_tree.hpp>
+#include <gsub/machine/assembly.hpp>
 #include <gsub/machine/data_movement.hpp>
 #include <gsub/machine/instruction.hpp>
+#include <gsub/machine/loop_map.hpp>
+#include <gsub/machine/natural_loops.hpp>
 #include <gsub/machine/pipeline.hpp>
 #include <gsub/machine/strided_box.hpp>
