@@ -83,7 +83,10 @@ answer doctor(session const& s) {
     auto identity = with ? with->identity : with.error().message();
     std::replace(identity.begin(), identity.end(), '\n', ' ');
     line("compiler", with ? with->path : "none", identity);
-    if (!with) line("backend simd", "off", "without a compiler the reference runtime computes");
+    auto const emits = emitter_in_memory() != nullptr && &isa != &gsub::isa::baseline;
+    line("emitter in memory", emits ? "on" : "off",
+         emits ? "kernels that it takes need no compiler" : "this program was built without Xbyak, or has no vectors");
+    if (!with && !emits) line("backend simd", "off", "without a compiler the reference runtime computes");
     auto const folder = gsub::runtime::default_cache_folder();
     if (folder.empty()) {
         line("cache", "off", "none of GSUB_CACHE, XDG_CACHE_HOME and HOME is set");
@@ -95,7 +98,7 @@ answer doctor(session const& s) {
         line("cache", "off", entries.error().message());
     }
     a.text = t.text();
-    a.positive = with.has_value();
+    a.positive = with.has_value() || emits;
     return a;
 }
 

@@ -95,7 +95,10 @@ struct kernel_choice : schedule_files {
     std::string target = "host"; ///< as `parse_target` reads it
     std::string dump_passes;     ///< folder for what each pass of lowering made; empty: none
     std::string passes;          ///< a list that runs before lowering; empty: `default`
+    bool compiled = false;       ///< kernels are not emitted in memory
 };
+/// The emitter of kernels in memory that this program has, or null.
+gsub::runtime::kernel_emitter emitter_in_memory();
 /// What the files say, as the functions of `build_options`, which refer to it.
 class schedules_of_files {
 public:

@@ -64,6 +64,8 @@ void add_kernel_choice(CLI::App* to, cli::kernel_choice& how) {
         ->type_name("DIR");
     add_passes(to, how.passes);
     add_schedules(to, how);
+    to->add_flag("--compiled", how.compiled,
+                 "compile all kernels with the system's compiler, those too that this program can emit in memory");
 }
 
 void add_cost_choice(CLI::App* to, cli::cost_choice& how) {

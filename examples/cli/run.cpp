@@ -2,6 +2,9 @@
 #include "commands.hpp"
 #include <gsub/core/format.hpp>
 #include <gsub/driver.hpp>
+#ifdef GSUB_CLI_JIT
+#include <gsub/driver/jit.hpp>
+#endif
 #include <gsub/driver/run_passes.hpp>
 #include <gsub/eval.hpp>
 #include <gsub/io.hpp>
@@ -80,6 +83,14 @@ std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
 
 } // namespace
 
+gsub::runtime::kernel_emitter emitter_in_memory() {
+#ifdef GSUB_CLI_JIT
+    return &gsub::jit_emitter;
+#else
+    return nullptr;
+#endif
+}
+
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s) {
     return build_simd(std::move(g), how, s, [](gsub::kernel_graph const&) {});
 }
@@ -94,6 +105,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     gsub::build_options options;
     options.threads = s.threads;
     options.observe = s.observe;
+    options.emitter = how.compiled ? nullptr : emitter_in_memory();
     auto const show = [&](gsub::kernel_graph const& k) {
         if (!how.dump_passes.empty()) gsub::dump_kernel_graph(k, how.dump_passes).value();
         on_stage(k);

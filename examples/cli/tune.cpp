@@ -12,9 +12,6 @@
 #include <gsub/tune/record_log.hpp>
 #include <gsub/tune/records_source.hpp>
 #include <gsub/tune/tuner.hpp>
-#ifdef GSUB_CLI_JIT
-#include <gsub/driver/jit.hpp>
-#endif
 
 #include <atomic>
 #include <chrono>
@@ -101,9 +98,7 @@ gsub::tune::tuning_options options_of(tune_request const& r, session const& s) {
     if (r.points > 0) o.points = r.points;
     if (r.trials > 0) o.trials = r.trials;
     o.seed = r.seed, o.threads = s.threads, o.timing.threads = s.threads, o.timing.jit.threads = s.threads;
-#ifdef GSUB_CLI_JIT
-    o.timing.emitter = &gsub::jit_emitter;
-#endif
+    o.timing.emitter = emitter_in_memory();
     return o;
 }
 
@@ -146,7 +141,7 @@ std::string time_both(gsub::any_graph const& g, tune_request const& r, gsub::tar
     s.observe->on_progress({"check", 0, 0, {}});
     auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
     gsub::build_options options;
-    options.threads = s.threads, options.observe = s.observe;
+    options.threads = s.threads, options.observe = s.observe, options.emitter = emitter_in_memory();
     auto const groups = r.passes.empty() ? gsub::grouping::by_kernels : gsub::grouping::by_passes;
     auto const build = [&] {
         return gsub::build(prepared(g, r, machine, s), evaluators, machine, options, groups).value();

@@ -67,7 +67,7 @@ class Cli(unittest.TestCase):
 
     def test_help_is_there_for_every_command(self):
         out = self.gsub("--help").stdout
-        for command in ("optimize", "explain", "run", "compare", "convert", "bench", "tasks", "calibrate", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
+        for command in ("optimize", "explain", "run", "compare", "convert", "bench", "tasks", "tune", "calibrate", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
             self.assertIn(command, out)
             self.assertIn("Exit codes", self.gsub(command, "--help").stdout)
 
@@ -645,7 +645,7 @@ class Cli(unittest.TestCase):
 
     def test_the_cache_is_listed_collected_and_verified(self):
         self.assertIn("0 kernels", self.gsub("cache").stdout)
-        self.gsub("run", DIGITS / "digits.onnx", "--fill", 1, "--backend", "simd")
+        self.gsub("run", DIGITS / "digits.onnx", "--fill", 1, "--backend", "simd", "--compiled")
         self.gsub("--json", "j", "cache", "ls")
         entries = json.loads((self.at / "j").read_text())["entries"]
         self.assertGreater(len(entries), 3)
@@ -655,6 +655,28 @@ class Cli(unittest.TestCase):
         self.gsub("cache", "gc", "--limit", 0)
         self.assertIn("0 kernels", self.gsub("cache", "ls").stdout)
         self.gsub("cache", "burn", exit=2)
+
+    def test_kernels_are_emitted_in_memory_where_there_is_no_compiler(self):
+        self.gsub("--json", "j", "doctor")
+        if json.loads((self.at / "j").read_text())["emitter in memory"] != "on":
+            self.skipTest("this program emits no kernels in memory, or the machine has no vectors for them")
+        self.gsub("models", "t4", "-o", "t4.onnx")
+        self.gsub("run", "t4.onnx", "--fill", 1, "--backend", "simd", "--compiled", "--output-dir", "compiled")
+        os.environ["GSUB_CXX"] = str(self.at / "nonesuch")
+        try:
+            done = self.gsub("run", "t4.onnx", "--fill", 1, "--backend", "simd", "--output-dir", "emitted")
+            self.assertNotIn("reference runtime", done.stderr)
+            self.gsub("doctor")
+            done = self.gsub("run", "t4.onnx", "--fill", 1, "--backend", "simd", "--compiled")
+            self.assertIn("reference runtime", done.stderr)
+        finally:
+            del os.environ["GSUB_CXX"]
+        import array
+        for name in ("compiled", "emitted"):
+            self.assertTrue((self.at / name / "output_0.npy").exists())
+        values = [array.array("f", (self.at / name / "output_0.npy").read_bytes()[128:]) for name in ("compiled", "emitted")]
+        most = max(map(abs, values[0]))
+        self.assertLess(max(abs(a - b) for a, b in zip(*values)), 1e-4 * most)
 
     def test_doctor_names_processor_compiler_and_cache(self):
         self.gsub("--json", "j", "doctor")
