@@ -5,6 +5,9 @@
 #include <gsub/tune/database.hpp>
 #include <gsub/tune/json_value.hpp>
 #include <gsub/tune/kernel_record.hpp>
+#include <gsub/tune/point_bytes.hpp>
+#include <gsub/tune/process_scorer.hpp>
 #include <gsub/tune/record.hpp>
 #include <gsub/tune/record_log.hpp>
 #include <gsub/tune/records_source.hpp>
+#include <gsub/tune/remote_scorer.hpp>
