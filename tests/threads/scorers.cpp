@@ -1,6 +1,7 @@
 // Searches on threads and processes, with what they need of src/tune.cpp alone.
 #include "catch.hpp"
 #include <gsub/search/evolution_search.hpp>
+#include <gsub/search/minimize.hpp>
 #include <gsub/search/test_functions.hpp>
 #include <gsub/tune/impl/process_scorer.ipp>
 #include <gsub/tune/process_scorer.hpp>

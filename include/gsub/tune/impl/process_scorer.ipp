@@ -106,15 +106,16 @@ public:
 
     void queue(std::span<std::byte const> message) { out_.insert(out_.end(), message.begin(), message.end()); }
     [[nodiscard]] bool has_more_to_send() const noexcept { return !out_.empty(); }
-    // Sends as much as the socket takes. False where the worker has ended.
-    bool send() {
+    // Sends as much as the socket takes. Nothing to a worker that has ended: its answers are received before that is
+    // seen.
+    void send() {
         while (!out_.empty()) {
             auto const n = ::send(socket_, out_.data(), out_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+            if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+            if (n < 0) return out_.clear();
             out_.erase(out_.begin(), out_.begin() + n);
         }
-        return true;
     }
     // Receives what is there. False where the worker has ended.
     bool receive() {
@@ -206,7 +207,7 @@ public:
         GSUB_ASSERT(points.size() == scores.size(), "there are as many scores as points");
         points_.begin(scores);
         for (;;) {
-            send(points, arrived);
+            send(points);
             if (points_.done() || interrupted()) break;
             wait();
             for (std::size_t i = 0; i < all_.size(); ++i) receive(i, arrived);
@@ -218,7 +219,9 @@ private:
     static std::size_t hardware_threads() { return std::max(std::thread::hardware_concurrency(), 1u); }
 
     // Gives every worker that has room what waits. In turns, so that points are spread.
-    void send(std::span<std::vector<std::byte> const> points, function_ref<void(std::size_t)> arrived) {
+    void send(std::span<std::vector<std::byte> const> points) {
+        for (auto& w : all_)
+            if (!w.alive()) w.begin(all_, objective_); // the system gave none before
         for (bool any = true; any && !points_.done();) {
             any = false;
             for (std::size_t i = 0; i < all_.size(); ++i)
@@ -227,8 +230,7 @@ private:
                     all_[i].queue(message_of(request_head{t->number, bytes.size()}, bytes));
                     any = true;
                 }
-            for (std::size_t i = 0; i < all_.size(); ++i)
-                if (!all_[i].send()) replace(i, arrived);
+            for (auto& w : all_) w.send();
         }
     }
     // Waits until a worker has something, for as long as nobody can be late or interrupt.
