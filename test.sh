@@ -14,7 +14,7 @@ esac
 # shellcheck disable=SC2086
 require_packages $packages
 # shellcheck disable=SC2086
-[ $all = OFF ] || wish_for_packages $emulation_packages
+[ $all = OFF ] || wish_for_packages $emulation_packages $mpi_packages
 
 step "building (build/release)"
 cmake --preset release -DGSUB_TEST_ALL=$all ${GSUB_TEST_DATA:+"-DGSUB_TEST_DATA=$GSUB_TEST_DATA"} >/dev/null

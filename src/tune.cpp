@@ -5,6 +5,7 @@
 #include <gsub/tune/impl/json_value.ipp>
 #include <gsub/tune/impl/kernel_record.ipp>
 #include <gsub/tune/impl/kernel_timer.ipp>
+#include <gsub/tune/impl/process_scorer.ipp>
 #include <gsub/tune/impl/record.ipp>
 #include <gsub/tune/impl/record_log.ipp>
 #include <gsub/tune/impl/record_members.ipp>

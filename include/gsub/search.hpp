@@ -12,6 +12,7 @@
 #include <gsub/search/product_space.hpp>
 #include <gsub/search/random_search.hpp>
 #include <gsub/search/sampler.hpp>
+#include <gsub/search/scorer.hpp>
 #include <gsub/search/search_space.hpp>
 #include <gsub/search/simulated_annealing.hpp>
 #include <gsub/search/split.hpp>

@@ -51,6 +51,7 @@ EDGES = {
 OWN_SOURCE = {
     "gsub/codegen/x86/impl/emit_x86.ipp": "jit.cpp",  # a library of its own, which needs Xbyak
     "gsub/driver/impl/jit.ipp": "jit.cpp",
+    "gsub/tune/impl/mpi_scorer.ipp": "mpi.cpp",  # a library of its own, which needs MPI
     "gsub/eval/impl/reference_kernel.ipp": "eval_kernels.cpp",  # Eigen takes as long as all the rest of the layer
 }
 
@@ -60,6 +61,7 @@ CONFINED = {
     "nlohmann": ["gsub/io/json.hpp"],
     "protozero": ["gsub/io/protobuf.hpp"],
     "xbyak": ["gsub/codegen/x86/impl/x86_values.hpp"],
+    "mpi.h": ["gsub/tune/impl/mpi_scorer.ipp"],
     # `format_text` and formatters of our types.
     "fmt": lambda h, name: h.endswith("/format.hpp") and name == "fmt/core.h",
     # Not in headers at all: the library prints nothing, and these are slow to compile.
@@ -85,6 +87,7 @@ NOT_IN_UMBRELLA = {
     "gsub/tune.hpp": "as gsub/machine.hpp",
     "gsub/codegen/x86/emit_x86.hpp": "a component of its own, gsub::jit: includes Xbyak",
     "gsub/driver/jit.hpp": "the header of gsub::jit",
+    "gsub/tune/mpi_scorer.hpp": "a component of its own, gsub::mpi: includes MPI",
     "gsub/io/protobuf.hpp": "includes protozero; what reads and writes files includes it where it needs it",
 }
 

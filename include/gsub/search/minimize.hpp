@@ -1,16 +1,18 @@
-// minimize: black-box search by any sampler, in batches that several threads score.
+// minimize: black-box search by any sampler, in batches that threads, processes or machines score.
 #pragma once
 
 #include <gsub/core/config.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/search/concepts.hpp>
 #include <gsub/search/sampler.hpp>
+#include <gsub/search/scorer.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -29,7 +31,7 @@ struct minimize_options {
     double target = -std::numeric_limits<double>::infinity(); ///< stop when a score at or below it is found
     std::size_t batch = 64;         ///< points asked at a time, at least 1; no more are scored side by side
     std::uint64_t repeats = 10'000; ///< so many known points in a row say that there is nothing new
-    executor* threads = nullptr;    ///< scores points; null: the calling thread
+    executor* threads = nullptr;    ///< scores points of an objective; null: the calling thread
     std::stop_token stop{};
 };
 
@@ -63,15 +65,15 @@ struct null_minimize_observer {
 namespace detail {
 
 // One search: the scores known, the best points.
-template <class Sampler, class Objective, class Observer>
+template <class Sampler, class Scorer, class Observer>
 class minimize_run {
 public:
     using point = sampled_point<Sampler>;
     using space_type = std::remove_cvref_t<decltype(std::declval<Sampler&>().space())>;
     using key_type = std::remove_cvref_t<decltype(std::declval<space_type const&>().key(std::declval<point const&>()))>;
 
-    minimize_run(Sampler& s, Objective const& f, minimize_options const& o, Observer& observe)
-        : sampler_(s), objective_(f), o_(o), observe_(observe) {}
+    minimize_run(Sampler& s, Scorer& f, minimize_options const& o, Observer& observe)
+        : sampler_(s), scorer_(f), o_(o), observe_(observe) {}
 
     minimum<point> run() {
         out_.why = search();
@@ -135,15 +137,13 @@ private:
     // is what a search with that number of steps would have scored.
     bool score(batch& b) {
         if (!b.fresh.empty()) observe_.on_batch(out_.scored, b.fresh.size());
-        std::vector<char> done(b.fresh.size(), 0);
-        auto const one = [&](std::size_t n) {
-            if (interrupted()) return;
-            b.scores[b.fresh[n]] = static_cast<double>(objective_(std::as_const(b.points[b.fresh[n]])));
-            done[n] = 1;
-        };
-        inline_executor here;
-        (o_.threads ? *o_.threads : static_cast<executor&>(here)).parallel_for(b.fresh.size(), one);
-        auto const count = static_cast<std::size_t>(std::find(done.begin(), done.end(), 0) - done.begin());
+        std::vector<point const*> points;
+        points.reserve(b.fresh.size());
+        for (auto i : b.fresh) points.push_back(&b.points[i]);
+        std::vector<double> scores(points.size());
+        auto const stopped = [&] { return interrupted(); };
+        auto const count = scorer_.score(std::span<point const* const>{points}, std::span{scores}, stopped);
+        for (std::size_t n = 0; n < count; ++n) b.scores[b.fresh[n]] = scores[n];
         auto const whole = count == b.fresh.size();
         if (!whole) {
             b.points.resize(b.fresh[count], b.points.front());
@@ -188,7 +188,7 @@ private:
 
     static constexpr double unscored = std::numeric_limits<double>::quiet_NaN();
     Sampler& sampler_;
-    Objective const& objective_;
+    Scorer& scorer_;
     minimize_options const& o_;
     Observer& observe_;
     clock::time_point const begin_ = clock::now();
@@ -216,8 +216,23 @@ requires sampler<std::remove_reference_t<Sampler>>
         std::is_invocable_r_v<double, Objective const&, sampled_point<std::remove_reference_t<Sampler>> const&>,
         "the objective gives a number for a point of the sampler's space");
     GSUB_ASSERT(o.keep >= 1 && o.batch >= 1, "a search keeps a point and asks for one at least");
-    return detail::minimize_run<std::remove_reference_t<Sampler>, Objective, std::remove_reference_t<Observer>>{
-        s, objective, o, observe}
+    thread_scorer<std::reference_wrapper<Objective const>> workers{objective, o.threads};
+    return detail::minimize_run<std::remove_reference_t<Sampler>, decltype(workers), std::remove_reference_t<Observer>>{
+        s, workers, o, observe}
+        .run();
+}
+
+/// The same with a scorer in place of an objective: the points are scored by its workers, side by side, and what is
+/// found is the same as with its objective on one thread. *Requires* also that the options name no threads.
+/// *Example* `examples/16_workers.cpp`
+template <class Sampler, class Scorer, class Observer = null_minimize_observer>
+requires sampler<std::remove_reference_t<Sampler>> && scorer<Scorer, sampled_point<std::remove_reference_t<Sampler>>>
+[[nodiscard]] auto minimize(Sampler&& s, Scorer& workers, minimize_options const& o = {}, Observer&& observe = {})
+    -> minimum<sampled_point<std::remove_reference_t<Sampler>>> {
+    GSUB_ASSERT(o.keep >= 1 && o.batch >= 1, "a search keeps a point and asks for one at least");
+    GSUB_ASSERT(o.threads == nullptr, "a scorer has workers of its own, threads are for an objective");
+    return detail::minimize_run<std::remove_reference_t<Sampler>, Scorer, std::remove_reference_t<Observer>>{s, workers,
+                                                                                                             o, observe}
         .run();
 }
 

@@ -1,0 +1,75 @@
+// Messages between a search and its remote workers: a head of fixed size and what it announces.
+#pragma once
+
+#include <gsub/core/result.hpp>
+#include <gsub/tune/remote_scorer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gsub::tune::detail {
+
+// To a worker: the ticket of a point, and how many bytes of it follow.
+struct request_head {
+    std::uint64_t ticket = 0;
+    std::uint64_t length = 0;
+};
+
+// From a worker: the score; or what the objective threw, of which so many bytes of text follow.
+struct answer_head {
+    std::uint64_t ticket = 0;
+    double score = 0;
+    std::uint32_t code = 0; // of an error; 0: there is a score
+    std::uint32_t length = 0;
+};
+
+inline constexpr std::size_t most_text = std::size_t{64} << 10; // of an answer
+
+template <class Head>
+[[nodiscard]] std::vector<std::byte> message_of(Head const& head, std::span<std::byte const> rest) {
+    std::vector<std::byte> out(sizeof head + rest.size());
+    std::memcpy(out.data(), &head, sizeof head);
+    if (!rest.empty()) std::memcpy(out.data() + sizeof head, rest.data(), rest.size());
+    return out;
+}
+// *Requires* as many bytes as a head has.
+template <class Head>
+[[nodiscard]] Head head_of(std::span<std::byte const> message) {
+    Head out;
+    std::memcpy(&out, message.data(), sizeof out);
+    return out;
+}
+
+// What a worker answers: nothing that the objective does gets past.
+template <class = void> // compiled in two libraries
+[[nodiscard]] std::vector<std::byte> answer_to(std::uint64_t ticket, std::span<std::byte const> point,
+                                               remote_objective const& objective) {
+    auto const thrown = [&](error_code code, std::string_view text) {
+        text = text.substr(0, most_text);
+        return message_of(
+            answer_head{ticket, 0, static_cast<std::uint32_t>(code), static_cast<std::uint32_t>(text.size())},
+            std::as_bytes(std::span{text.data(), text.size()}));
+    };
+    try {
+        return message_of(answer_head{ticket, objective(point)}, {});
+    } catch (error const& e) { return thrown(e.code(), e.what()); } catch (std::exception const& e) {
+        return thrown(error_code::usage, e.what());
+    } catch (...) { return thrown(error_code::usage, "an exception without a text"); }
+}
+
+// Throws what the objective threw on a worker.
+template <class = void>
+[[noreturn]] void rethrow_answer(answer_head const& head, std::span<std::byte const> text) {
+    throw error{static_cast<error_code>(head.code),
+                "the objective failed on a worker: " +
+                    std::string{reinterpret_cast<char const*>(text.data()), text.size()}};
+}
+
+} // namespace gsub::tune::detail

@@ -1,0 +1,1 @@
+#include <gsub/tune/impl/mpi_scorer.ipp>
