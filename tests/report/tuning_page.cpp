@@ -64,7 +64,7 @@ std::string row_of(std::string const& page, std::size_t number) {
 }
 
 TEST_CASE("a page is well-formed, stands alone, is the same again, and tells every task") {
-    for (std::size_t const trials : {0, 1, 12})
+    for (std::size_t const trials : {0u, 1u, 12u})
         for (bool const predicts : {false, true}) {
             CAPTURE(trials, predicts);
             auto const r = report_of(5, trials, predicts);
@@ -153,17 +153,23 @@ TEST_CASE("cards tell the network by the clock where it was timed, and what tuni
     auto const plain = page_of(r);
     CHECK(count(plain, ">Network<") == 0);
     CHECK(count(plain, "costs ") == 0);
-    auto const page = page_of(r, {.model = "net",
-                                  .target = "x86-64",
-                                  .cost_model = "a model",
-                                  .method = tuning_method::measured,
-                                  .network = std::pair{2e-3, 1e-3},
-                                  .per_hour = 2.5,
-                                  .settings = {{"seed", "17"}}});
+    report::tuning_facts facts{.model = "net",
+                               .target = "x86-64",
+                               .cost_model = "a model",
+                               .method = tuning_method::measured,
+                               .network = report::network_times{2e-3, 1e-3, 0.51, 0.45, 0.55},
+                               .per_hour = 2.5,
+                               .settings = {{"seed", "17"}}};
+    auto const page = page_of(r, facts);
     CHECK(problem_of(page) == "");
     CHECK(count(page, ">Network<") == 1);
     CHECK(count(page, "2.00 ms \xe2\x86\x92 1.00 ms") == 1);
-    CHECK(count(page, "2.00 times as fast") >= 1);
+    CHECK(count(page, "0.510 of untuned by the clock (95 %: 0.450 to 0.550)") == 1);
+    CHECK(count(page, "class=\"card main\"") == 1);
+    facts.network->high = 1.1; // the clock does not tell which is faster
+    CHECK(count(page_of(r, facts), "class=\"card main even\"") == 1);
+    facts.network->low = 1.05;
+    CHECK(count(page_of(r, facts), "class=\"card main bad\"") == 1);
     CHECK(count(page, "costs 0.0250 at 2.50 an hour") == 1);
     CHECK(count(page, "<dt>seed</dt><dd>17</dd>") == 1);
     CHECK(count(page, "A hybrid tuner times") == 0);

@@ -11,15 +11,21 @@
 
 namespace gsub::report {
 
+/// Times of a whole network, untuned and tuned, by the clock. *Units* seconds.
+struct network_times {
+    double untuned = 0, tuned = 0;
+    double ratio = 1;         ///< of tuned by untuned, run beside each other
+    double low = 1, high = 1; ///< bounds of the ratio, as 95 % of such comparisons have them
+};
+
 /// Facts of a tuning page beside tasks and report.
 struct tuning_facts {
     std::string model;      ///< what was tuned, e.g. the name of its file
     std::string target;     ///< for which machine
     std::string cost_model; ///< in words
     tune::tuning_method method = tune::tuning_method::hybrid;
-    std::optional<std::pair<double, double>>
-        network{};                    ///< seconds of the whole network, untuned and tuned, by the clock
-    std::optional<double> per_hour{}; ///< what an hour of the machine that tunes costs
+    std::optional<network_times> network{};                      ///< none where nothing was timed of the whole
+    std::optional<double> per_hour{};                            ///< what an hour of the machine that tunes costs
     std::vector<std::pair<std::string, std::string>> settings{}; ///< further lines of the summary: name and value
 };
 

@@ -38,9 +38,10 @@ h1{font-size:27px;line-height:1.2;margin:0 0 4px;letter-spacing:-.01em;overflow-
 .cards{display:grid;grid-template-columns:2fr 1fr 1fr 1.2fr;gap:14px;margin:22px 0}
 .card,figure,.box{background:var(--card);border:1px solid var(--rim);border-radius:12px}
 .card{padding:14px 18px}.card .label{color:var(--soft);font-size:12px;letter-spacing:.06em;text-transform:uppercase}
-.cards.many{display:flex;flex-wrap:wrap}.cards.many .card{flex:1 1 176px}.cards.many .pair{flex:1.5 1 230px}.cards.many .main{flex:2 1 330px}
+.cards.many{display:flex;flex-wrap:wrap}.cards.many .card{flex:1 1 130px}.cards.many .pair{flex:1.4 1 244px}.cards.many .main{flex:2 1 330px}
 .card .value{font-size:21px;font-weight:650;font-variant-numeric:tabular-nums}.card.main .value{font-size:29px;line-height:1.35}
 .card .detail{color:var(--soft);font-size:13px}.card.main .detail{color:var(--good);font-size:15px;font-weight:600}
+.cards.many .card:not(.main) .value{font-size:19px}.card.main.even .detail{color:var(--soft)}.card.main.bad .detail{color:var(--bad)}
 .card.good .value{color:var(--good)}.card.bad .value{color:var(--bad)}
 .two{display:grid;grid-template-columns:1fr 1fr;gap:14px}.two>*{min-width:0}
 .box{padding:14px 16px}.box h3{margin:0 0 6px;font-size:14px}
@@ -50,9 +51,9 @@ h1{font-size:27px;line-height:1.2;margin:0 0 4px;letter-spacing:-.01em;overflow-
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13px}
 th{text-align:left;color:var(--soft);font-weight:600;border-bottom:1px solid var(--rim);padding:6px 10px;white-space:nowrap}
 td{border-bottom:1px solid var(--rim);padding:6px 10px;vertical-align:top}tr:last-child td{border-bottom:0}
-.bar{width:84px;height:9px;margin-right:8px;background:none!important}.bar .o{fill:var(--rim)}.bar .i{fill:var(--good)}.bar .x{fill:var(--soft)}
-details{min-width:96px}summary{cursor:pointer}details code{display:block;max-width:300px}
-.schedule{min-width:270px}.ratio{white-space:nowrap;font-variant-numeric:tabular-nums}
+.tight td,.tight th{padding:6px 7px}.bar{width:56px;height:9px;margin-right:8px;background:none!important}.bar .o{fill:var(--rim)}.bar .i{fill:var(--good)}.bar .x{fill:var(--soft)}
+summary{cursor:pointer;white-space:nowrap}details code{display:block;max-width:300px}
+.schedule{min-width:205px}.ratio{white-space:nowrap;font-variant-numeric:tabular-nums}
 td code{overflow-wrap:anywhere}.num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 code{font:12px ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace}
 dl{margin:0;display:grid;grid-template-columns:1fr 1fr;gap:0 28px;font-size:14px}

@@ -31,27 +31,37 @@ GSUB_LAZY bool has_place(tune::timed_candidate const& c) {
 
 // ---- cards -------------------------------------------------------------------------------------------------------
 
-GSUB_LAZY std::string before_and_after(std::string_view label, double before, double after, std::string_view what,
-                                       std::string_view kind) {
-    auto const times = after > 0 ? format_text(", {} times as fast", fixed(before / after, 2)) : std::string{};
-    return figure_card(label, format_text("{} \xe2\x86\x92 {}", human(before, "s"), human(after, "s")),
-                       format_text("{}{}; {}", change(before, after), times, what), kind);
+GSUB_LAZY std::string before_and_after(double before, double after) {
+    return format_text("{} \xe2\x86\x92 {}", human(before, "s"), human(after, "s"));
+}
+// A gain is told as one where the bounds of the ratio agree.
+GSUB_LAZY std::string network_card(network_times const& n) {
+    auto const kind = n.high < 1 ? "main" : n.low > 1 ? "main bad" : "main even";
+    return figure_card("Network", before_and_after(n.untuned, n.tuned),
+                       format_text("{} of untuned by the clock (95 %: {} to {})", fixed(n.ratio, 3), fixed(n.low, 3),
+                                   fixed(n.high, 3)),
+                       kind);
 }
 
 GSUB_LAZY std::string tuning_cards(tuning_story const& s, tuning_facts const& f) {
     auto const& r = s.report;
     auto const totals = totals_of(s.tasks, r);
     std::string out = "<div class=\"cards many\">\n";
-    if (f.network) out += before_and_after("Network", f.network->first, f.network->second, "by the clock", "main");
-    out += before_and_after("Kernels of all tasks", totals.untuned_seconds, totals.seconds,
-                            totals.trials > 0 ? "by the clock, one by one" : "predicted", f.network ? "pair" : "main");
+    if (f.network) out += network_card(*f.network);
+    auto const gained = totals.seconds < totals.untuned_seconds;
+    out += figure_card("Kernels of all tasks", before_and_after(totals.untuned_seconds, totals.seconds),
+                       format_text("{}, {}", change(totals.untuned_seconds, totals.seconds),
+                                   totals.trials > 0 ? "by the clock, one by one" : "predicted"),
+                       f.network ? "pair"
+                       : gained  ? "main"
+                                 : "main even");
     std::size_t changed = 0;
     for (std::size_t i = 0; i < s.tasks.size(); ++i) changed += r.tasks[i].best != s.tasks[i].untuned;
     out += figure_card("Tasks", format_text("{} of {}", r.tuned, s.tasks.size()),
                        format_text("looked at, {} got another schedule or algorithm", changed));
-    out += figure_card("Candidates", format_text("{} scored", totals.scored),
-                       totals.trials > 0 ? format_text("{} timed, {} failed", totals.trials, totals.failed)
-                                         : std::string{"nothing was timed"});
+    out += figure_card("Candidates", format_text("{}", totals.scored),
+                       totals.trials > 0 ? format_text("scored; {} timed, {} failed", totals.trials, totals.failed)
+                                         : std::string{"scored; nothing was timed"});
     out += figure_card("Time", human(r.seconds, "s"),
                        f.per_hour ? format_text("costs {} at {} an hour", fixed(*f.per_hour * r.seconds / 3600, 4),
                                                 fixed(*f.per_hour, 2))
@@ -108,7 +118,8 @@ GSUB_LAZY std::string task_row(tune::tuning_task const& task, tune::tuned_task c
 GSUB_LAZY std::string task_table(tuning_story const& s) {
     if (s.tasks.empty())
         return "<h2>Tasks</h2>\n<p class=\"soft\">None: no kernel has a choice of schedule or algorithm.</p>\n";
-    std::string out = "<h2>Tasks, those that gained most first</h2>\n<div class=\"box scroll\"><table><thead><tr>";
+    std::string out =
+        "<h2>Tasks, those that gained most first</h2>\n<div class=\"box scroll\"><table class=\"tight\"><thead><tr>";
     for (std::string_view const head : {"Kernel", "How many", "MFLOP", "Predicted", "Measured", "Gained in all",
                                         "Of untuned", "Scored", "Timed", "Schedule"}) {
         auto const text = head == "Kernel" || head == "Of untuned" || head == "Schedule";
@@ -253,17 +264,16 @@ GSUB_LAZY std::string agreement_table(tuning_story const& s, tune::tuning_method
     auto const tau = all.pairs.tau();
     auto out = format_text(
         "<div class=\"scroll\"><table><thead><tr><th>Kind</th><th class=\"num\">Timed</th><th class=\"num\">Kendall's "
-        "tau</th><th class=\"num\">Measured by predicted</th><th class=\"num\">eight in "
-        "ten</th></tr></thead><tbody>\n{}",
+        "tau</th><th class=\"num\">Ratio</th><th class=\"num\">Eight in ten</th></tr></thead><tbody>\n{}",
         agreement_row("all", all));
     for (auto const& [kind, a] : kinds) out += agreement_row(kind, a);
     auto const ranked = all.pairs.concordant + all.pairs.discordant + all.pairs.tied_first;
-    out +=
-        format_text("</tbody></table></div>\n<p class=\"soft\">Kendall's tau within tasks is {} over the {} pairs of "
-                    "candidates of one task whose measured times differ by more than {}: 1 where all are ranked as "
-                    "the clock ranks them, 0 for a guess. The second number is the median, the last two bound eight "
-                    "candidates in ten.</p>\n",
-                    std::isnan(tau) ? std::string{"no number"} : fixed(tau, 2), ranked, percent(pair_noise));
+    out += format_text(
+        "</tbody></table></div>\n<p class=\"soft\">Kendall's tau within tasks is {} over the {} pairs of "
+        "candidates of one task whose measured times differ by more than {}: 1 where all are ranked as "
+        "the clock ranks them, 0 for a guess. Ratios are of measured by predicted times: the median, and what "
+        "bounds eight candidates in ten.</p>\n",
+        std::isnan(tau) ? std::string{"no number"} : fixed(tau, 2), ranked, percent(pair_noise));
     if (method == tune::tuning_method::hybrid)
         out += "<p class=\"soft\">A hybrid tuner times the untuned candidate and those that are predicted to be the "
                "best, which are nearly alike: that they are hard to rank says little about all others.</p>\n";
