@@ -1,13 +1,13 @@
 // Whole networks under every model of times, beside the clock.
 #pragma once
 
-#include "kendall.hpp"
 #include "measurement.hpp"
 #include <gsub/core/meta.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/fused.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/cost/measured.hpp>
+#include <gsub/cost/ranked_pairs.hpp>
 #include <gsub/driver/calibrate.hpp>
 #include <gsub/driver/measured_kernels.hpp>
 #include <gsub/eval/evaluate.hpp>
@@ -99,7 +99,8 @@ public:
             auto const& of = ratios[std::string{name}];
             median.push_back(gsub::report::fixed(of.median(), 2));
             spread.push_back(gsub::report::fixed(of.at(1) / of.at(0), 1));
-            tau.push_back(gsub::report::fixed(rank_pairs(seconds[std::string{name}].values, clock.values).tau(), 2));
+            tau.push_back(
+                gsub::report::fixed(gsub::cost::rank_pairs(seconds[std::string{name}].values, clock.values).tau(), 2));
         }
         for (auto const& line : {median, spread, tau}) table.add(line);
         return table.text();

@@ -2,12 +2,12 @@
 // predicted and timed.
 #pragma once
 
-#include "kendall.hpp"
 #include "measurement.hpp"
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/ranked_pairs.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
@@ -226,8 +226,8 @@ inline double noise_of(std::vector<rank_point> const& points) {
                                     {"measured", measured.back()}});
         }
         auto const noise = detail::noise_of(points);
-        auto const tau = rank_pairs(predicted, measured, std::max(0.03, noise)).tau();
-        auto const tau_b = rank_pairs(predicted, measured).tau_b();
+        auto const tau = cost::rank_pairs(predicted, measured, std::max(0.03, noise)).tau();
+        auto const tau_b = cost::rank_pairs(predicted, measured).tau_b();
         auto const best = *std::min_element(measured.begin(), measured.end());
         auto const first = std::min_element(predicted.begin(), predicted.end()) - predicted.begin();
         auto const lost = measured[static_cast<std::size_t>(first)] / best;

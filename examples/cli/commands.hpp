@@ -126,6 +126,7 @@ struct tune_request {
     std::string method = "hybrid"; ///< or `static`, `measured`
     std::string records;           ///< file that records are appended to; empty: none
     std::string passes;            ///< a list that runs before lowering; empty: `default`
+    std::string report, svg;       ///< page, and its scatter plot alone, that are written; empty: none
     std::optional<double> seconds;
     std::uint64_t points = 0;       ///< candidates of an algorithm that the cost model scores; 0: the library's number
     std::size_t trials = 0;         ///< candidates of a task that are measured; 0: the same

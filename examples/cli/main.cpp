@@ -316,6 +316,11 @@ int main(int argc, char** argv) {
     tune->add_option("--records", u.records,
                      "append what is found to this file, for --records of run, bench, compile and explain")
         ->type_name("FILE");
+    tune->add_option("--report", u.report,
+                     "one page of HTML: tasks and schedules, how the best came down, predicted beside measured times")
+        ->type_name("FILE");
+    tune->add_option("--svg", u.svg, "draw predicted and measured times of all candidates that were timed")
+        ->type_name("FILE");
     tune->add_option("--budget", u.seconds, "stop after so long; kernels with most to gain come first")
         ->type_name("SECONDS")
         ->check(CLI::PositiveNumber);

@@ -8,6 +8,7 @@
 #include <gsub/io.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/report.hpp>
+#include <gsub/report/tuning_page.hpp>
 #include <gsub/tune/database.hpp>
 #include <gsub/tune/record_log.hpp>
 #include <gsub/tune/records_source.hpp>
@@ -74,7 +75,7 @@ public:
         records.add(r);
     }
     void on_tuned(std::size_t, tuning_task const& t, tuned_task const& done) override {
-        auto const before = done.untuned_measured.value_or(done.untuned_predicted) * static_cast<double>(t.kernels);
+        auto const before = done.untuned_seconds() * static_cast<double>(t.kernels);
         before_ += before, after_ += before * done.ratio();
     }
 
@@ -178,6 +179,38 @@ std::string time_both(gsub::any_graph const& g, tune_request const& r, gsub::tar
                              gsub::report::fixed(told.high, 3), apart);
 }
 
+// Writes the page and the picture that are asked for. What was timed of the whole network stands in the data.
+void write_pictures(std::vector<tuning_task> const& tasks, gsub::tune::tuning_report const& done, tune_request const& r,
+                    gsub::tune::tuning_options const& o, answer& a) {
+    auto const written = [&](char const* name, std::string const& path, std::string const& text) {
+        gsub::io::write_file(path, text).value();
+        a.text += gsub::format_text("{:<8} {}\n", name, path);
+        a.data[name] = path;
+    };
+    if (!r.report.empty()) {
+        gsub::report::tuning_facts facts{.model = r.model,
+                                         .target = a.data["target"].get<std::string>(),
+                                         .cost_model = "predicted time of the kernels that a build would make",
+                                         .method = o.method,
+                                         .per_hour = r.per_hour,
+                                         .settings = {{"Points", gsub::format_text("{}", o.points)},
+                                                      {"Trials", gsub::format_text("{}", o.trials)},
+                                                      {"Seed", gsub::format_text("{}", r.seed)}}};
+        if (r.seconds) facts.settings.emplace_back("Budget", gsub::format_text("{} s", *r.seconds));
+        if (auto const check = a.data.find("check"); check != a.data.end()) {
+            auto const number = [&](char const* name) { return check->at(name).get<double>(); };
+            facts.network = gsub::report::network_times{number("untuned_seconds"), number("tuned_seconds"),
+                                                        number("ratio"), number("low"), number("high")};
+        }
+        written("report", r.report, gsub::report::to_html(tasks, done, facts));
+    }
+    if (r.svg.empty()) return;
+    if (auto const drawn = gsub::report::scatter_svg(tasks, done))
+        written("svg", r.svg, *drawn);
+    else
+        a.text += "nothing was timed, so there is nothing to draw\n";
+}
+
 } // namespace
 
 answer tune(tune_request const& r, session const& s) {
@@ -224,29 +257,22 @@ answer tune(tune_request const& r, session const& s) {
               {"kernels", gsub::io::json::array()}};
     gsub::report::table table{
         {"task", "kernels", "MFLOP", "predicted", "tuned", "measured", "tuned", "ratio", "schedule"}};
-    double before = 0, after = 0;
-    std::uint64_t scored = 0;
-    std::size_t trials = 0, failed = 0;
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-        auto const& t = done.tasks[i];
-        auto const weight = static_cast<double>(tasks[i].kernels) * t.untuned_measured.value_or(t.untuned_predicted);
-        before += weight, after += weight * t.ratio();
-        scored += t.scored, trials += t.trials, failed += t.failed;
-        tell_task(tasks[i], t, table, a.data["kernels"]);
-    }
-    a.data["ratio"] = before > 0 ? after / before : 1.0;
-    a.data["scored"] = scored, a.data["trials"] = trials, a.data["failed"] = failed;
+    for (std::size_t i = 0; i < tasks.size(); ++i) tell_task(tasks[i], done.tasks[i], table, a.data["kernels"]);
+    auto const totals = gsub::tune::totals_of(tasks, done);
+    a.data["ratio"] = totals.ratio();
+    a.data["scored"] = totals.scored, a.data["trials"] = totals.trials, a.data["failed"] = totals.failed;
     a.text = table.text();
     a.text += gsub::format_text("\n{} of {} tasks in {}: {} candidates scored, {} timed, {} failed; kernels take {} of "
                                 "untuned\n",
-                                done.tuned, tasks.size(), gsub::report::human(done.seconds, "s"), scored, trials,
-                                failed, gsub::report::fixed(before > 0 ? after / before : 1.0, 3));
+                                done.tuned, tasks.size(), gsub::report::human(done.seconds, "s"), totals.scored,
+                                totals.trials, totals.failed, gsub::report::fixed(totals.ratio(), 3));
     if (r.per_hour) {
         a.data["price"] = *r.per_hour * done.seconds / 3600;
         a.text += gsub::format_text("price    {}\n", gsub::report::fixed(*r.per_hour * done.seconds / 3600, 4));
     }
     if (r.check && runs_here) a.text += time_both(g, r, machine, progress.records, s, a.data);
     if (!r.records.empty()) a.text += gsub::format_text("written  {}\n", r.records);
+    write_pictures(tasks, done, r, options, a);
     return a;
 }
 

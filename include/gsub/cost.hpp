@@ -7,4 +7,5 @@
 #include <gsub/cost/fused.hpp>
 #include <gsub/cost/kernel_time.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/ranked_pairs.hpp>
 #include <gsub/cost/relative.hpp>

@@ -456,13 +456,30 @@ class Cli(unittest.TestCase):
             self.assertIn(words, done.stderr)
         self.gsub("bench", "t4.onnx", "--schedules", "nonesuch.txt", exit=5)
 
+    def check_tuning_page(self, method, told, out):
+        page = (self.at / f"{method}.html").read_text()
+        ElementTree.fromstring(page)
+        self.assertIn(f"report   {method}.html", out)
+        self.assertEqual(page.count("<details>"), told["tasks"])
+        for words in ("t4.onnx", "Network", "costs ", "How the best came down"):
+            self.assertIn(words, page)
+        if method == "static":
+            self.assertIn("Nothing was timed", page)
+            self.assertFalse((self.at / "static.svg").exists())
+            return
+        self.assertIn("Kendall's tau within tasks is", page)
+        picture = ElementTree.parse(self.at / f"{method}.svg").getroot()
+        self.assertEqual(len(picture.findall(".//{*}title")), told["trials"] - told["failed"])
+
     def test_a_model_is_tuned_and_built_from_its_records(self):
         self.gsub("models", "t4", "-o", "t4.onnx")
         told = {}
         for method in ("static", "hybrid", "measured"):
             out = self.gsub("tune", "t4.onnx", "--method", method, "--points", 40, "--trials", 3, "--records", "r.jsonl",
-                            "--price-per-hour", 3.6, "--json", "t.json").stdout
+                            "--price-per-hour", 3.6, "--json", "t.json", "--report", f"{method}.html", "--svg",
+                            f"{method}.svg").stdout
             told[method] = json.loads((self.at / "t.json").read_text())
+            self.check_tuning_page(method, told[method], out)
             for words in ("candidates scored", "the network", "written  r.jsonl", "price"):
                 self.assertIn(words, out)
             self.assertEqual(told[method]["tuned"], told[method]["tasks"])

@@ -79,6 +79,7 @@ NOT_IN_UMBRELLA = {
     "gsub/io/json.hpp": "includes nlohmann/json, which few programs need",
     "gsub/report/json.hpp": "as gsub/io/json.hpp",
     "gsub/report/trace.hpp": "as gsub/io/json.hpp",
+    "gsub/report/tuning_page.hpp": "as gsub/tune.hpp",
     "gsub/cost/table.hpp": "as gsub/io/json.hpp",
     "gsub/cost/measured.hpp": "as gsub/io/json.hpp",
     "gsub/driver/calibrate.hpp": "as gsub/io/json.hpp",

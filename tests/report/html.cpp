@@ -35,7 +35,9 @@ TEST_CASE("a page is well-formed, stands alone, and tells every applied rewrite 
         CHECK((count(page, "not checked in this run") > 0) == !verify);
         CHECK((count(page, "equal in the prime field") > 0) == verify);
         CHECK(count(page, "alpha") == 1);
-        CHECK(count(page, " new\"") >= 2); // what was replaced, and what was made
+        CHECK(count(page, " new\"") >= 2);       // what was replaced, and what was made
+        CHECK(count(page, "\xef\xbf\xbd") == 0); // lines of tooltips are lines
+        CHECK(count(page, "<title>1: " + best.report.applied[0].rule + "\n") == 1);
         CHECK(count(page, "everything within the bound was explored") == 1);
     }
 }

@@ -30,6 +30,31 @@ struct listener : tuning_observer {
     }
 };
 
+// What a task tells of all that was scored and timed agrees with what it tells of the best.
+void check_trials(tuned_task const& t, tuning_task const& task, cost::lowered const& model) {
+    for (std::size_t i = 1; i < t.history.size(); ++i) {
+        CHECK(t.history[i].steps > t.history[i - 1].steps);
+        CHECK(t.history[i].cost < t.history[i - 1].cost);
+    }
+    if (!t.history.empty()) CHECK(t.history.back().steps <= t.scored);
+    CHECK(t.timed.size() == t.trials);
+    std::set<candidate> distinct;
+    std::size_t failed = 0;
+    auto least = std::numeric_limits<double>::infinity();
+    for (auto const& c : t.timed) {
+        distinct.insert(c.what), failed += !c.measured;
+        least = std::min(least, c.measured.value_or(least));
+        CHECK(c.predicted == model.of_kernel(task.alone, task.with(c.what)).seconds);
+        if (c.what == t.best) CHECK(c.measured == t.measured);
+    }
+    CHECK(distinct.size() == t.timed.size());
+    CHECK(failed == t.failed);
+    if (t.timed.empty()) return;
+    CHECK(t.timed.front().what == task.untuned);
+    CHECK(t.timed.front().measured == t.untuned_measured);
+    CHECK((t.best == task.untuned || t.measured == least));
+}
+
 tuning_options small(tuning_method method) {
     tuning_options o;
     o.method = method, o.points = 60, o.trials = 4, o.batch = 4;
@@ -64,8 +89,16 @@ TEST_CASE("a static tuner finds the same for any number of threads, nothing runs
         CHECK((t.best == all[i].untuned || t.predicted < 0.95 * t.untuned_predicted));
         CHECK(all[i].algorithms[t.best.algorithm].space->allows(all[i].point(t.best)));
         CHECK(t.ratio() <= 1);
+        check_trials(t, all[i], model);
+        REQUIRE_FALSE(t.history.empty());
+        if (t.best != all[i].untuned) CHECK(t.history.back().cost == t.predicted);
     }
     CHECK(heard.predicted == changed);
+    auto const totals = totals_of(all, one);
+    CHECK(totals.seconds < totals.untuned_seconds);
+    CHECK(totals.ratio() == totals.seconds / totals.untuned_seconds);
+    CHECK(totals.scored > 0);
+    CHECK(totals.trials + totals.failed == 0);
 
     fork_join_executor threads{3};
     auto options = small(tuning_method::predicted);
@@ -103,10 +136,14 @@ TEST_CASE("what is tuned by the clock is built from its records, and computes th
             CHECK(done.tasks[i].failed == 0);
             REQUIRE(done.tasks[i].measured);
             CHECK(done.tasks[i].ratio() == 1);
+            check_trials(done.tasks[i], all[i], model);
         }
         options.sure_measured = 1;
         done = tune::tune(all, model, here, options).value();
-        for (auto const& t : done.tasks) CHECK(t.ratio() <= 1);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            CHECK(done.tasks[i].ratio() <= 1);
+            check_trials(done.tasks[i], all[i], model);
+        }
 
         record_lookup const lookup{heard.records, here};
         records_source<> const schedules{lookup};

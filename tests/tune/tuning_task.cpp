@@ -30,6 +30,9 @@ TEST_CASE("tasks are the kernels with a choice, each with all of its algorithms 
     REQUIRE(conv != all.end());
     CHECK(conv->kernels == 2);
     CHECK(conv->algorithms.size() == 3); // direct, Winograd of two sizes
+    CHECK(to_string(*conv) == kernels::to_string(conv->what()));
+    for (std::size_t a = 0; a < 3; ++a)
+        CHECK(kind_of(*conv, {a, 0}) == std::vector<std::string>{"conv2d", "winograd F2", "winograd F4"}[a]);
 
     auto const with_all = tune::tuning_tasks_of(g, isa::avx512, {.only_choices = false});
     CHECK(with_all.size() == tasks_of(g).size());

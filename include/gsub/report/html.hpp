@@ -34,4 +34,5 @@ GSUB_LAZY [[nodiscard]] std::string to_html(any_graph const& before, any_graph c
 #ifndef GSUB_COMPILED
 #include <gsub/report/impl/html.ipp>
 #include <gsub/report/impl/html_chart.ipp>
+#include <gsub/report/impl/html_page.ipp>
 #endif

@@ -53,6 +53,13 @@ struct tuning_options {
     std::stop_token stop{};      ///< ends with what has been found
 };
 
+/// Candidate of a task that was timed. *Units* seconds of one call.
+struct timed_candidate {
+    candidate what{};
+    double predicted = 0;
+    std::optional<double> measured{}; ///< none where it failed
+};
+
 /// What a tuner has found for a task. *Units* seconds of one call.
 struct tuned_task {
     candidate best{}; ///< the untuned one where nothing is surely better
@@ -60,8 +67,11 @@ struct tuned_task {
     std::optional<double> measured{}, untuned_measured{}; ///< none where nothing ran
     std::uint64_t scored = 0;                             ///< candidates, by a cost model
     std::size_t trials = 0, failed = 0;                   ///< candidates measured, and of these that failed
-    std::vector<search::improvement> history{}; ///< the best score of the direct algorithm's search by points scored
+    std::vector<search::improvement> history{}; ///< the best score by candidates scored, one algorithm after another
+    std::vector<timed_candidate> timed{};       ///< all trials, in the order in which they ran; the untuned one first
 
+    /// What the untuned one takes: measured, or predicted where nothing ran.
+    [[nodiscard]] double untuned_seconds() const noexcept { return untuned_measured.value_or(untuned_predicted); }
     /// What the task's kernels take by what they took before: measured, or predicted where nothing ran.
     [[nodiscard]] double ratio() const noexcept {
         if (measured && untuned_measured) return *measured / *untuned_measured;
@@ -76,6 +86,18 @@ struct tuning_report {
     search::stop_reason why = search::stop_reason::exhausted;
     double seconds = 0;
 };
+
+/// Totals of a report. *Units* seconds of one call of each kernel of the tasks: measured, or predicted where nothing
+/// ran.
+struct tuning_totals {
+    double untuned_seconds = 0, seconds = 0;
+    std::uint64_t scored = 0;
+    std::size_t trials = 0, failed = 0;
+    /// What all kernels take by what they took before.
+    [[nodiscard]] double ratio() const noexcept { return untuned_seconds > 0 ? seconds / untuned_seconds : 1; }
+};
+/// The totals of a report about these tasks. *Requires* the tasks that were tuned.
+GSUB_LAZY [[nodiscard]] tuning_totals totals_of(std::span<tuning_task const> tasks, tuning_report const& r);
 
 /// Observer of a tuner. Derive from it and override. Called on the thread that tunes.
 class tuning_observer : public interface {

@@ -47,6 +47,11 @@ struct tuning_task {
     }
 };
 
+/// What a task computes, as a line: `kernels::to_string` of the direct algorithm's descriptor.
+GSUB_LAZY [[nodiscard]] std::string to_string(tuning_task const& t);
+/// Kind of a candidate's algorithm: `conv2d`, `winograd F4`, as `kernels::kind_of` has it.
+GSUB_LAZY [[nodiscard]] std::string kind_of(tuning_task const& t, candidate const& c);
+
 /// Options of `tuning_tasks_of`.
 struct task_options {
     /// Algorithms of convolutions, and what their counted schedules go by.

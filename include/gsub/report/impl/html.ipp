@@ -4,6 +4,7 @@
 #include <gsub/report/escape.hpp>
 #include <gsub/report/html.hpp>
 #include <gsub/report/impl/html_chart.ipp>
+#include <gsub/report/impl/html_page.ipp>
 #include <gsub/report/impl/svg.ipp>
 #include <gsub/report/summary.hpp>
 #include <gsub/report/svg.hpp>
@@ -16,14 +17,7 @@ namespace gsub::report {
 
 namespace detail {
 
-// ---- numbers and words -------------------------------------------------------------------------------------------
-
-// `−12.3 %`
-GSUB_LAZY std::string change(double before, double after) {
-    if (!(before > 0)) return "";
-    auto const share = (after - before) / before;
-    return format_text("{}{}", share < 0 ? "\xe2\x88\x92" : share > 0 ? "+" : "", percent(std::abs(share)));
-}
+// ---- words -------------------------------------------------------------------------------------------------------
 
 GSUB_LAZY std::string_view in_words(search::stop_reason why) {
     switch (why) {
@@ -89,13 +83,6 @@ GSUB_LAZY std::string strip(any_graph const& g, std::vector<double> const& cost,
 
 // ---- parts of the page -------------------------------------------------------------------------------------------
 
-GSUB_LAZY std::string figure_card(std::string_view label, std::string const& value, std::string const& detail,
-                                  std::string_view kind = "") {
-    return format_text("<div class=\"card {}\"><div class=\"label\">{}</div><div class=\"value\">{}</div><div "
-                       "class=\"detail\">{}</div></div>\n",
-                       kind, label, xml_text(value), xml_text(detail));
-}
-
 GSUB_LAZY std::string cards(optimize_report const& r) {
     auto const& v = r.verification;
     auto const ratio = r.cost_after > 0 ? r.cost_before / r.cost_after : 0;
@@ -158,9 +145,7 @@ GSUB_LAZY std::string rewrite_rows(optimize_report const& r, std::span<rule_prog
 
 GSUB_LAZY std::string fact_list(optimize_report const& r, page_facts const& f) {
     std::string out = "<dl>\n";
-    auto const fact = [&](std::string_view name, std::string const& value) {
-        out += format_text("<div><dt>{}</dt><dd>{}</dd></div>\n", xml_text(name), xml_text(value, 2000));
-    };
+    auto const fact = [&](std::string_view name, std::string const& value) { out += fact_line(name, value); };
     fact("Model", f.model);
     fact("Cost model", format_text("{}, in {}", f.cost_model, r.unit));
     for (auto const& [name, value] : f.settings) fact(name, value);
@@ -200,48 +185,6 @@ GSUB_LAZY std::string pane(std::string_view title, any_graph const& g, picture_o
         title, marked, marked == 1 ? " node " : " nodes ", o.mark,
         drawn ? *drawn
               : format_text("<p class=\"soft\">No picture: {}.</p>", xml_text(drawn.error().problems()[0].reason)));
-}
-
-GSUB_LAZY std::string_view page_style() {
-    return R"(
-*{box-sizing:border-box}
-body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
-.gsub{--back:#f4f6f9;--card:#fff;--rim:#dde3ea;--good:#137a4c;--bad:#c62f2f;--accent:#2f6fd6}
-@media (prefers-color-scheme:dark){.gsub{--back:#0b0e13;--card:#151a22;--rim:#2a3340;--good:#4fd397;--bad:#ff7676;--accent:#6aa5ff}
-.gsub.page{color-scheme:dark}}
-main{max-width:1320px;margin:0 auto;padding:28px 24px 60px}
-h1{font-size:27px;line-height:1.2;margin:0 0 4px;letter-spacing:-.01em;overflow-wrap:anywhere}h2{font-size:18px;margin:34px 0 12px}
-.soft{color:var(--soft)}.good{color:var(--good)}.bad,.up{color:var(--bad)}.down{color:var(--good)}
-.cards{display:grid;grid-template-columns:2fr 1fr 1fr 1.2fr;gap:14px;margin:22px 0}
-.card,figure,.box{background:var(--card);border:1px solid var(--rim);border-radius:12px}
-.card{padding:14px 18px}.card .label{color:var(--soft);font-size:12px;letter-spacing:.06em;text-transform:uppercase}
-.card .value{font-size:21px;font-weight:650;font-variant-numeric:tabular-nums}.card.main .value{font-size:29px;line-height:1.35}
-.card .detail{color:var(--soft);font-size:13px}.card.main .detail{color:var(--good);font-size:15px;font-weight:600}
-.card.good .value{color:var(--good)}.card.bad .value{color:var(--bad)}
-.two{display:grid;grid-template-columns:1fr 1fr;gap:14px}.two>*{min-width:0}
-.box{padding:14px 16px}.box h3{margin:0 0 6px;font-size:14px}
-.chart{width:100%;height:auto;background:none!important}.chart .g{stroke:var(--rim);stroke-width:1}
-.chart .c{fill:none;stroke:var(--accent);stroke-width:2.2;stroke-linejoin:round;stroke-linecap:round}.chart .up{stroke:var(--hot)}
-.chart .area{fill:var(--accent);opacity:.12}.chart .d{fill:var(--accent);stroke:var(--card);stroke-width:1}
-.chart text{fill:var(--soft)}.chart .l{font-size:11px}
-.strips{display:grid;grid-template-columns:max-content 1fr max-content;gap:8px 12px;align-items:center}
-.strip{width:100%;height:30px;background:none!important}.strip .f{stroke:var(--card)!important;stroke-width:1!important;vector-effect:non-scaling-stroke}
-.strip .sum .f{fill:var(--sum-e)}.strip .red .f{fill:var(--red-e)}.strip .mov .f{fill:var(--mov-e)}.strip .elt .f{fill:var(--elt-e)}.strip .opq .f{fill:var(--opq-e)}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13px}
-th{text-align:left;color:var(--soft);font-weight:600;border-bottom:1px solid var(--rim);padding:6px 10px;white-space:nowrap}
-td{border-bottom:1px solid var(--rim);padding:6px 10px;vertical-align:top}tr:last-child td{border-bottom:0}
-td code{overflow-wrap:anywhere}.num{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-code{font:12px ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace}
-dl{margin:0;display:grid;grid-template-columns:1fr 1fr;gap:0 28px;font-size:14px}
-dl div{display:flex;gap:12px;padding:5px 0;border-bottom:1px solid var(--rim)}dt{color:var(--soft);flex:0 0 34%}dd{margin:0;overflow-wrap:anywhere}
-figure{margin:0;overflow:hidden}figcaption{padding:10px 16px;border-bottom:1px solid var(--rim);color:var(--soft)}figcaption strong{color:var(--ink)}
-.pane{overflow:auto;max-height:86vh;padding:10px;background:var(--paper)}.pane svg{display:block;margin:0 auto}
-.legend{display:flex;flex-wrap:wrap;gap:6px 18px;margin:0 0 12px;color:var(--soft);font-size:13px}
-.legend svg{width:18px;height:13px;vertical-align:-2px;margin-right:6px;background:none}
-footer{margin-top:34px;color:var(--soft);font-size:13px}
-@media (max-width:900px){.cards,.two,dl{grid-template-columns:1fr}}
-@media print{.pane{max-height:none;overflow:visible}body{background:#fff}}
-)";
 }
 
 GSUB_LAZY std::string legend() {
@@ -292,13 +235,7 @@ GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& aft
         return costs;
     };
     auto out =
-        format_text("<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\" class=\"gsub "
-                    "page\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width, "
-                    "initial-scale=1\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>{} \xe2\x80\x93 "
-                    "gsub</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n<div "
-                    "class=\"soft\">Optimized by relaxed graph substitution under {}</div>\n{}",
-                    xml_text(f.model, 200), picture_style(), page_style(), xml_text(f.model, 200),
-                    xml_text(f.cost_model), cards(r));
+        page_head(f.model, format_text("Optimized by relaxed graph substitution under {}", f.cost_model)) + cards(r);
 
     if (!costs_before.empty()) {
         auto const whole = std::max(r.cost_before, r.cost_after);
@@ -326,9 +263,7 @@ GSUB_LAZY_BODY std::string to_html(any_graph const& before, any_graph const& aft
                            "proof</th></tr></thead><tbody>\n{}</tbody></table></div>\n",
                            rewrite_rows(r, f.rules));
 
-    out += format_text("<h2>Summary</h2>\n<div class=\"box\">{}</div>\n<footer>Made by gsub {}.{}.{}. This page needs "
-                       "no network and no script.</footer>\n</main>\n</body>\n</html>\n",
-                       fact_list(r, f), GSUB_VERSION_MAJOR, GSUB_VERSION_MINOR, GSUB_VERSION_PATCH);
+    out += format_text("<h2>Summary</h2>\n<div class=\"box\">{}</div>\n{}", fact_list(r, f), page_foot());
     return out;
 }
 

@@ -84,6 +84,19 @@ GSUB_LAZY std::string coordinate(double v) {
     return text == "-0" ? "0" : text;
 }
 
+// A text of several lines as the content of a tooltip, cut after `most` bytes: `xml_text` takes ends of lines for
+// hidden characters.
+GSUB_LAZY std::string xml_lines(std::string_view text, std::size_t most = 2000) {
+    std::string out;
+    for (std::string_view separator = ""; !text.empty() && most > 0; separator = "\n") {
+        auto const line = text.substr(0, text.find('\n'));
+        out.append(separator).append(xml_text(line, most));
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+        most -= std::min(most, line.size() + 1);
+    }
+    return out;
+}
+
 // ---- the picture -------------------------------------------------------------------------------------------------
 
 /// What is drawn of a graph: boxes with their texts, and lines.
@@ -178,10 +191,9 @@ GSUB_LAZY std::string box_text(sketch::box const& b, layered_layout::place const
     auto const share = shown ? std::clamp(o.share[id], 0.0, 1.0) : 0;
     auto const x = [&](double dx) { return coordinate(p.x + margin + dx); };
     auto const y = [&](double dy) { return coordinate(p.y + margin + dy); };
-    auto out =
-        format_text("<g class=\"b {}{}\"><title>{}{}{}</title>", b.style, marked ? " new" : "", xml_text(b.tip, 2000),
-                    shown ? format_text("\n{} of the cost", percent(share)) : std::string{},
-                    marked && !o.mark.empty() ? format_text("\n{}", xml_text(o.mark)) : std::string{});
+    auto out = format_text("<g class=\"b {}{}\"><title>{}{}{}</title>", b.style, marked ? " new" : "", xml_lines(b.tip),
+                           shown ? format_text("\n{} of the cost", percent(share)) : std::string{},
+                           marked && !o.mark.empty() ? format_text("\n{}", xml_text(o.mark)) : std::string{});
     auto const round = b.style == "end" ? size.height / 2 : 6;
     out += format_text("<rect class=\"f\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{}\"/>", x(0), y(0),
                        coordinate(size.width), coordinate(size.height), coordinate(round));

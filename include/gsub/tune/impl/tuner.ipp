@@ -113,8 +113,10 @@ private:
             evolution.seed = o_.seed;
             found = search::minimize(search::evolution_search{space, evolution, start, {.samples = 64}}, score, limits);
         }
+        for (auto const& h : found.history)
+            if (done.history.empty() || h.cost < done.history.back().cost)
+                done.history.push_back({done.scored + h.steps, h.cost});
         done.scored += found.scored;
-        if (algorithm == 0) done.history = found.history;
         std::vector<scored_candidate> out;
         for (auto const& p : found.best) out.push_back({{algorithm, p.point.index()}, p.score});
         return out;
@@ -142,11 +144,13 @@ private:
             ++done.trials;
             observe_.on_record(
                 record_of(t.algorithms[what[i].algorithm].computes, machine_, t.point(what[i]), m).value());
+            done.timed.push_back({what[i], predict(t, what[i]), std::nullopt});
             if (m.error != measure_error::none) {
                 ++done.failed;
                 continue;
             }
             auto const seconds = m.costs.front();
+            done.timed.back().measured = seconds;
             if (what[i] == t.untuned) done.untuned_measured = seconds;
             if (!least_ || seconds < least_->score) least_ = {what[i], seconds};
         }
@@ -192,6 +196,8 @@ private:
         std::optional const start{algorithm.counted};
         search::evolution_search sampler{space, evolution, start, {.samples = o_.batch}};
         std::map<std::uint64_t, double> known;
+        // Measured again, it would be compared with itself.
+        if (number == t.untuned.algorithm && done.untuned_measured) known[t.untuned.index] = *done.untuned_measured;
         auto const trials = std::max<std::size_t>(1, o_.trials / t.algorithms.size());
         std::size_t measured = 0, idle = 0; // so many rounds without anything new say that there is nothing
         while (measured < trials && ++idle <= trials && !limit() && clock::now() < end) {
@@ -236,6 +242,18 @@ private:
 };
 
 } // namespace detail
+
+GSUB_LAZY_BODY tuning_totals totals_of(std::span<tuning_task const> tasks, tuning_report const& r) {
+    GSUB_ASSERT(r.tasks.size() == tasks.size(), "a report of a tuner is about the tasks that were tuned");
+    tuning_totals out;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        auto const& t = r.tasks[i];
+        auto const untuned = static_cast<double>(tasks[i].kernels) * t.untuned_seconds();
+        out.untuned_seconds += untuned, out.seconds += untuned * t.ratio();
+        out.scored += t.scored, out.trials += t.trials, out.failed += t.failed;
+    }
+    return out;
+}
 
 GSUB_LAZY_BODY result<tuning_report> tune(std::span<tuning_task const> tasks, cost::lowered const& model,
                                           target const& machine, tuning_options const& options,

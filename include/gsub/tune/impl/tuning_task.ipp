@@ -48,6 +48,13 @@ GSUB_LAZY_BODY kernel_op tuning_task::with(candidate const& c) const {
     return op;
 }
 
+GSUB_LAZY_BODY std::string to_string(tuning_task const& t) {
+    return kernels::to_string(t.what());
+}
+GSUB_LAZY_BODY std::string kind_of(tuning_task const& t, candidate const& c) {
+    return kernels::kind_of(t.algorithms[c.algorithm].computes);
+}
+
 GSUB_LAZY_BODY std::vector<tuning_task> tuning_tasks_of(kernel_graph const& g, isa const& isa,
                                                         task_options const& options) {
     GSUB_ASSERT(g.stage == lowering_stage::scheduled, "tasks are those of a scheduled graph");
