@@ -5,4 +5,5 @@
 #include <gsub/machine/data_movement.hpp>
 #include <gsub/machine/instruction.hpp>
 #include <gsub/machine/pipeline.hpp>
+#include <gsub/machine/pipeline_run.hpp>
 #include <gsub/machine/strided_box.hpp>
