@@ -1,53 +1,23 @@
 #pragma once
 
 #include <gsub/codegen/x86/emit_x86.hpp>
-#include <gsub/codegen/x86/impl/branch_merger.hpp>
-#include <gsub/codegen/x86/impl/machine_lowering.hpp>
-#include <gsub/codegen/x86/impl/register_allocation.hpp>
+#include <gsub/codegen/x86/impl/placed_function.hpp>
 #include <gsub/codegen/x86/impl/x86_encoder.hpp>
 #include <gsub/core/format.hpp>
 
-#include <algorithm>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 namespace gsub::codegen {
 
-namespace detail {
-
-GSUB_INLINE void not_in_machine_code(std::string_view what) {
-    throw error{error_code::unsupported, format_text("machine code in memory has no {}", what)};
-}
-
-// Vector registers for values: all, or where these do not suffice all but four for those in memory.
-GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t> vector_places(machine_function const& f,
-                                                                            std::int32_t registers) {
-    linear_scan<> scan{f, true};
-    auto places = scan.run(registers);
-    auto const all = [&](std::vector<std::int32_t> const& of) {
-        return std::all_of(of.begin(), of.end(), [](auto n) { return n < 0; });
-    };
-    if (all(places.slots) && all(places.homes)) return {std::move(places), registers};
-    return {scan.run(registers - 4), registers - 4};
-}
-
-} // namespace detail
-
 GSUB_LAZY_BODY result<machine_code> emit_x86(kernel const& k, isa const& isa) {
     return capture([&] {
-        auto const masks = isa.runs(isa::avx512);
-        if (!masks && !isa.runs(isa::avx2)) detail::not_in_machine_code(isa.name);
-        if (k.lanes != isa.lanes()) detail::not_in_machine_code(format_text("vectors of {} lanes", k.lanes));
-        auto const merged = detail::branch_merger<>{k}.run();
-        auto const f = detail::machine_lowering<>{merged, masks}.run();
-        auto [vectors, registers] = detail::vector_places(f, isa.registers);
-        detail::linear_scan<> scan{f, false};
-        scan.note_homes(vectors);
-        auto integers = scan.run(detail::x86_encoder<>::integer_registers);
+        auto p = detail::place_function(k, isa);
         auto const made = std::make_shared<Xbyak::CodeGenerator>(std::size_t{1} << 14, Xbyak::AutoGrow);
         try {
-            detail::x86_encoder<>{*made, f, std::move(integers), std::move(vectors), k.lanes, masks, registers}.run();
+            detail::x86_encoder<>{*made,   p.made,  std::move(p.integers), std::move(p.vectors),
+                                  k.lanes, p.masks, p.vector_registers}
+                .run();
             made->readyRE();
         } catch (Xbyak::Error const& e) {
             if (int{e} == Xbyak::ERR_CANT_PROTECT || int{e} == Xbyak::ERR_CANT_ALLOC)

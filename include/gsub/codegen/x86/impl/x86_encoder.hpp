@@ -9,7 +9,6 @@ namespace gsub::codegen::detail {
 template <class = void>
 class x86_encoder : protected x86_arithmetic<> {
 public:
-    using x86_arithmetic<>::integer_registers;
     using below = x86_arithmetic<>;
     using below::below;
 

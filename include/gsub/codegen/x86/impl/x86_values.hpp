@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/codegen/x86/impl/machine_ir.hpp>
-#include <gsub/codegen/x86/impl/register_allocation.hpp>
+#include <gsub/codegen/x86/impl/placed_function.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,8 +20,6 @@ namespace gsub::codegen::detail {
 template <class = void>
 class x86_values {
 public:
-    static constexpr std::int32_t integer_registers = 12;
-
     x86_values(Xbyak::CodeGenerator& to, machine_function const& f, value_places integers, value_places vectors,
                std::int32_t lanes, bool masks, std::int32_t vector_registers)
         : c_(to),
