@@ -8,3 +8,4 @@
 #include <gsub/cost/kernel_time.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/cost/relative.hpp>
+#include <gsub/cost/scheduled_time.hpp>
