@@ -107,7 +107,7 @@ protected:
     }
 
     [[nodiscard]] std::int32_t vector_bytes() const { return 4 * lanes_; }
-    [[nodiscard]] std::int32_t integer_bytes() const { return 8 * integers_.slot_count; }
+    [[nodiscard]] std::int32_t integer_bytes() const { return (8 * integers_.slot_count + 63) / 64 * 64; }
     [[nodiscard]] std::int32_t frame_bytes() const {
         return integer_bytes() + vector_bytes() * (vectors_.slot_count + (saves_ ? saved_registers() : 0));
     }
