@@ -72,7 +72,7 @@ private:
     // Whether a region runs whenever the one around does.
     [[nodiscard]] bool follows(std::size_t r, double passes) const {
         auto const& of = s_.regions[r];
-        return runs_[r].entries >= 0.9 * passes && !(of.is_loop() && of.of->var == s_.lowered->parallel);
+        return runs_[r].entries >= 0.98 * passes && !(of.is_loop() && of.of->var == s_.lowered->parallel);
     }
     void play_body(std::size_t r, double passes, bool first) {
         auto at = s_.regions[r].first;
@@ -114,7 +114,7 @@ private:
         }
         if (!known) cycles = (now() - middle) / (played - half);
         skipped_ += (turns - played) * cycles;
-        if (turns > predicted_turns) pipe_.mispredict();
+        if (turns > predicted_turns || !s_.regions[r].turns) pipe_.mispredict();
     }
     // Turns of so many instructions that fill the window, and show what one more takes.
     static constexpr double reach = 450;
