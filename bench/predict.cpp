@@ -2,7 +2,8 @@
 //
 //     bench_predict [--threads N] [--runs N] [--optimized] [--models] [--profile FILE] [--random SEED] [--count N]
 //                   [MODEL ...]
-//     bench_predict rank [--tasks N] [--points N] [--rounds N] [--seed N] [--random SEED] [--count N] [MODEL ...]
+//     bench_predict rank [--tasks N] [--points N] [--rounds N] [--seed N] [--model counted|scheduled]
+//                        [--random SEED] [--count N] [MODEL ...]
 //     bench_predict pairs [--pairs N] [--parts N] [--steps N] [--rounds N] [--seed N] [--random SEED] [--count N]
 //                         [MODEL ...]
 //
@@ -79,6 +80,12 @@ std::vector<std::string> usual(mode what) {
     return {bench::compared_networks.begin(), bench::compared_networks.end()};
 }
 
+cost::kernel_time_model model_named(std::string const& name) {
+    if (name == "counted") return cost::kernel_time_model::counted;
+    if (name == "scheduled") return cost::kernel_time_model::scheduled;
+    throw error{error_code::usage, fmt::format("no model {}, but counted and scheduled", name)};
+}
+
 settings parse(std::vector<std::string> const& arguments) {
     settings s;
     std::size_t count = 20, first = 0;
@@ -110,6 +117,8 @@ settings parse(std::vector<std::string> const& arguments) {
             s.profile = value();
         else if (rank && a == "--tasks")
             s.ranking.tasks = number();
+        else if (rank && a == "--model")
+            s.ranking.model = model_named(value());
         else if (rank && a == "--points")
             s.ranking.points = number();
         else if (pairs && a == "--pairs")

@@ -37,6 +37,7 @@ struct rank_options {
     double least_seconds = 3e-4; ///< that each kernel runs a round
     double operations = 4e8;     ///< of a task at most
     std::uint64_t seed = 1;
+    gsub::cost::kernel_time_model model = gsub::cost::kernel_time_model::counted;
 };
 
 namespace detail {
@@ -176,6 +177,19 @@ inline double noise_of(std::vector<rank_point> const& points) {
 
 } // namespace detail
 
+/// Time of the ten fastest ways, in parts of that of the ten that are predicted to be the fastest.
+[[nodiscard]] inline double top_ratio(std::vector<double> const& predicted, std::vector<double> measured) {
+    std::vector<std::size_t> order(predicted.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return predicted[a] < predicted[b]; });
+    auto const count = std::min<std::size_t>(10, order.size());
+    double chosen = 0, least = 0;
+    for (std::size_t i = 0; i < count; ++i) chosen += measured[order[i]];
+    std::sort(measured.begin(), measured.end());
+    for (std::size_t i = 0; i < count; ++i) least += measured[i];
+    return least / chosen;
+}
+
 /// Prints for each task a line with all points, and a table by kind: tau over pairs whose times differ by more than
 /// 3 % and than the noise, tau-b over all pairs, and what the point that is predicted to be the fastest takes beside
 /// the fastest one. Predictions and times are those of one thread. The exit status: 1 where nothing was ranked, or
@@ -185,7 +199,7 @@ inline double noise_of(std::vector<rank_point> const& points) {
     using namespace gsub;
     auto machine = host();
     machine.threads = 1;
-    auto const costs = cost::lowered::on(machine, {.threads = 1});
+    auto const costs = cost::lowered::on(machine, {.threads = 1, .model = options.model});
     auto const with = runtime::find_compiler().value();
     runtime::thread_pool pool;
     auto const by_kind = detail::rank_tasks_of(networks, machine, options);
@@ -196,7 +210,7 @@ inline double noise_of(std::vector<rank_point> const& points) {
             if (i < tasks.size() && chosen.size() < options.tasks) chosen.push_back(&tasks[i]);
     }
     struct row {
-        sample tau, tau_b, lost, counted_lost;
+        sample tau, tau_b, lost, counted_lost, top;
     };
     std::map<std::string, row> rows;
     std::size_t points_in_all = 0;
@@ -231,6 +245,7 @@ inline double noise_of(std::vector<rank_point> const& points) {
         auto const best = *std::min_element(measured.begin(), measured.end());
         auto const first = std::min_element(predicted.begin(), predicted.end()) - predicted.begin();
         auto const lost = measured[static_cast<std::size_t>(first)] / best;
+        auto const top = top_ratio(predicted, measured);
         std::printf("%s\n", io::json{{"bench", "predict rank"},
                                      {"network", t->network},
                                      {"kind", t->kind},
@@ -240,6 +255,7 @@ inline double noise_of(std::vector<rank_point> const& points) {
                                      {"tau_b", std::isnan(tau_b) ? io::json{} : io::json(tau_b)},
                                      {"chosen_over_best", lost},
                                      {"counted_over_best", counted / best},
+                                     {"top_ten", top},
                                      {"points", std::move(told)}}
                                 .dump()
                                 .c_str());
@@ -250,16 +266,20 @@ inline double noise_of(std::vector<rank_point> const& points) {
             if (!std::isnan(tau)) r.tau.values.push_back(tau);
             if (!std::isnan(tau_b)) r.tau_b.values.push_back(tau_b);
             r.lost.values.push_back(lost), r.counted_lost.values.push_back(counted / best);
+            r.top.values.push_back(top);
         }
     }
     report::table table{{"kernels", "tasks", "tau 25 %", "tau median", "tau 75 %", "tau-b median",
-                         "chosen / fastest, median", "90 %", "counted / fastest, median", "90 %"}};
+                         "chosen / fastest, median", "90 %", "counted / fastest, median", "90 %",
+                         "ten fastest / chosen"}};
     auto const two = [](double v) { return report::fixed(v, 2); };
     for (auto const& [kind, r] : rows)
         table.add({kind.starts_with("~") ? "all" : kind, fmt::format("{}", r.lost.values.size()), two(r.tau.at(0.25)),
                    two(r.tau.median()), two(r.tau.at(0.75)), two(r.tau_b.median()), two(r.lost.median()),
-                   two(r.lost.at(0.9)), two(r.counted_lost.median()), two(r.counted_lost.at(0.9))});
+                   two(r.lost.at(0.9)), two(r.counted_lost.median()), two(r.counted_lost.at(0.9)),
+                   two(r.top.median())});
     std::fprintf(stderr, "%zu kernels\n%s", points_in_all, table.text().c_str());
+    if (costs.not_scheduled() > 0) std::fprintf(stderr, "%zu kernels have no schedule\n", costs.not_scheduled());
     auto const& tau = rows["~ all"].tau;
     return tau.values.empty() || (tau.values.size() >= 40 && tau.median() < 0.6) ? 1 : 0;
 }

@@ -19,3 +19,5 @@
 #include <gsub/codegen/impl/value_numbering.ipp>
 #include <gsub/codegen/ir/impl/kernel_ir.ipp>
 #include <gsub/codegen/ir/impl/kernel_loops.ipp>
+#include <gsub/codegen/x86/impl/instruction_stream.ipp>
+#include <gsub/codegen/x86/impl/placed_function.ipp>

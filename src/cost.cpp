@@ -13,5 +13,6 @@
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/impl/measured.ipp>
 #include <gsub/cost/impl/relative.ipp>
+#include <gsub/cost/impl/scheduled_time.ipp>
 #include <gsub/cost/impl/table.ipp>
 #include <gsub/cost/impl/touched.ipp>

@@ -9,6 +9,7 @@
 #include <gsub/machine/impl/loop_map.ipp>
 #include <gsub/machine/impl/natural_loops.ipp>
 #include <gsub/machine/impl/pipeline.ipp>
+#include <gsub/machine/impl/pipeline_run.ipp>
 #include <gsub/machine/impl/strided_box.ipp>
 #include <gsub/machine/impl/tree_alignment.ipp>
 #include <gsub/machine/impl/trip_counter.ipp>

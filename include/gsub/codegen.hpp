@@ -7,3 +7,4 @@
 #include <gsub/codegen/ir/kernel_ir.hpp>
 #include <gsub/codegen/ir/kernel_loops.hpp>
 #include <gsub/codegen/lower_nest.hpp>
+#include <gsub/codegen/x86/instruction_stream.hpp>

@@ -9,3 +9,4 @@
 #include <gsub/cost/lowered.hpp>
 #include <gsub/cost/ranked_pairs.hpp>
 #include <gsub/cost/relative.hpp>
+#include <gsub/cost/scheduled_time.hpp>

@@ -8,4 +8,5 @@
 #include <gsub/machine/loop_map.hpp>
 #include <gsub/machine/natural_loops.hpp>
 #include <gsub/machine/pipeline.hpp>
+#include <gsub/machine/pipeline_run.hpp>
 #include <gsub/machine/strided_box.hpp>

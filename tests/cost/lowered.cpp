@@ -42,6 +42,8 @@ namespace lowered_test {
 using namespace gsub;
 using own_ops = standard_ops::with<damped>;
 
+constexpr auto scheduled = cost::kernel_time_model::scheduled;
+
 target machine(std::string_view text = "x86-64-avx512,threads=1,l1=48K,l2=1M,l3=32M,cpu=zen5") {
     return parse_target(text).value();
 }
@@ -127,6 +129,24 @@ TEST_CASE("what costs depend on is told") {
     CHECK_FALSE(here == parameters("x86-64-avx512,threads=2,cpu=zen5"));
     CHECK_FALSE(here == parameters("x86-64-avx512,threads=1,cpu=zen5", {.weight_bytes = 1}));
     CHECK_FALSE(here == parameters("x86-64-avx512,threads=1,cpu=zen5", {.rates = cost::roofline{}}));
+    CHECK_FALSE(here == parameters("x86-64-avx512,threads=1,cpu=zen5", {.model = scheduled}));
+}
+
+TEST_CASE("cycles are scheduled where that is asked for, and counted where no machine code is made") {
+    auto const g = model("squeezenet1_1");
+    for (auto const* on : {"x86-64-avx512,threads=1,cpu=zen5", "x86-64-avx2,threads=1,cpu=zen3"}) {
+        CAPTURE(on);
+        auto const counts = cost::lowered::on(machine(on)),
+                   schedules = cost::lowered::on(machine(on), {.model = scheduled});
+        auto const counted = counts(g).amount;
+        CHECK(schedules(g).amount != counted);
+        CHECK(schedules(g).amount == Approx(counted).epsilon(0.4));
+        CHECK(counts.not_scheduled() == 0);
+    }
+    auto const* const arm = "aarch64-neon,threads=1,cpu=neoverse-n1";
+    auto const none = cost::lowered::on(machine(arm), {.model = scheduled});
+    CHECK(none(g).amount == cost::lowered::on(machine(arm))(g).amount);
+    CHECK(none.not_scheduled() > 0);
 }
 
 TEST_CASE("two machines have two best graphs of one network") {

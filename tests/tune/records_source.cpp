@@ -173,7 +173,7 @@ TEST_CASE("records that no longer fit their space are passed over, counted and t
     CHECK_THAT(lookup.report().warnings[4], Contains("together"));
 }
 
-TEST_CASE("records of as many threads come before others, measured ones before predicted ones") {
+TEST_CASE("records of as many threads come before others, those measured anew before measured and predicted ones") {
     auto const g = network();
     auto const one = machine("x86-64-avx512,threads=1"), two = machine("x86-64-avx512,threads=2");
     auto const c = choices_of(g, isa::avx512);
@@ -190,6 +190,10 @@ TEST_CASE("records of as many threads come before others, measured ones before p
     CHECK(is_predicted(parse_record(to_string(predicted)).value()));
     records.add(predicted);
     CHECK(record_lookup(records, two).find(c.task.what, isa::avx512, *c.task.space)->index() == c.other);
+    measurement again;
+    again.costs = {9e-5}, again.confirmed = true;
+    records.add(record_of(c.task.what, two, c.task.space->at(c.one), again).value());
+    CHECK(record_lookup(records, two).find(c.task.what, isa::avx512, *c.task.space)->index() == c.one);
     database alone;
     alone.add(predicted);
     CHECK(record_lookup(alone, two).find(c.task.what, isa::avx512, *c.task.space)->index() == c.counted);

@@ -70,7 +70,7 @@ using enum instruction_class;
 // clang-format off
 // f0 f1 f2 f3: vectors; l0 l1 l2 l3; s0 s1; a0 ... a5, of which the last three branch
 inline constexpr port_use zen5_uses[] = {
-    {fma, 0, ports(0, 1)}, {multiply, 0, ports(0, 1), 3}, {add, 0, ports(2, 3), 2}, {maximum, 0, ports(0, 1), 2},
+    {fma, 0, ports(0, 1)}, {multiply, 0, ports(0, 1), 3}, {add, 0, ports(2, 3), 2}, {maximum, 0, ports(2, 3), 2},
     {divide, 0, ports(1), 15, 5}, {square_root, 0, ports(1), 14, 4.5}, {logic, 0, ports(0, 1, 2, 3), 2},
     {shuffle, 0, ports(0, 1, 2, 3), 2}, {shuffle, 32, ports(1, 2), 4}, {shuffle, 64, ports(1, 2), 5},
     {convert, 0, ports(2, 3), 3},

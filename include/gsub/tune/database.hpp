@@ -64,8 +64,8 @@ public:
     /// All records, in the order in which they came.
     [[nodiscard]] std::deque<record> const& records() const noexcept { return records_; }
 
-    /// The records of a task that may be chosen: measured ones before predicted ones (`is_predicted`), cheapest first;
-    /// equal costs in the order of their texts. Not among them: failed ones, and configurations that crashed or gave
+    /// The records of a task that may be chosen: by `doubt_of` their costs, then cheapest first; equal
+    /// costs in the order of their texts. Not among them: failed ones, and configurations that crashed or gave
     /// wrong numbers on the same target in any record.
     GSUB_LAZY [[nodiscard]] std::vector<record const*> candidates(std::string_view task,
                                                                   std::vector<json_value> const& args) const;

@@ -53,10 +53,15 @@ struct measurement {
     double all_cost = 0;    ///< with compilation and all around it
     double timestamp = 0;   ///< since 1970
     bool predicted = false; ///< by a cost model: nothing has run
+    bool confirmed = false; ///< measured anew beside others after it had been the best of many
 };
 
 /// Whether a record is a prediction: it has a member `predicted`, which is true. Other tools keep it or ignore it.
 GSUB_LAZY [[nodiscard]] bool is_predicted(record const& r) noexcept;
+/// What a record's cost is worth beside those of others: 0 where it was measured anew after it had been the best (it
+/// has a member `confirmed`, which is true), 1 where it was measured, and the least of many is too low, 2 where it was
+/// predicted.
+GSUB_LAZY [[nodiscard]] int doubt_of(record const& r) noexcept;
 
 /// Record of a measurement. One that failed gets `failed_cost` and no other. *Errors* `usage`: without failure, no
 /// costs, and costs that are not finite or not above zero; other times that are not finite.

@@ -44,8 +44,10 @@ public:
     GSUB_LAZY kernel_timer(tuning_task const& task, isa const& isa, timing_options const& options = {});
 
     /// Measures candidates in turns, so that what disturbs the machine disturbs all. What cannot be made or compiled,
-    /// or gives other numbers, is measured as failed. *Complexity* a build of each candidate, then rounds of all.
-    GSUB_LAZY [[nodiscard]] std::vector<measurement> measure(std::span<candidate const> candidates) const;
+    /// or gives other numbers, is measured as failed. `longer`: how many times as long as the options say. *Complexity*
+    /// a build of each candidate, then rounds of all.
+    GSUB_LAZY [[nodiscard]] std::vector<measurement> measure(std::span<candidate const> candidates,
+                                                             std::size_t longer = 1) const;
 
 private:
     struct trial;

@@ -64,9 +64,9 @@ public:
     }
 
 private:
-    // The best record of a kernel: measured ones come before predicted ones.
+    // The best record of a kernel, by `doubt_of` first.
     struct best_record {
-        bool predicted = false;
+        int doubt = 0;
         double seconds = 0;
         friend auto operator<=>(best_record const&, best_record const&) = default;
     };

@@ -104,16 +104,17 @@ class tuning_observer : public interface {
 public:
     /// A task begins: its number, and how many have been done of all.
     virtual void on_task(std::size_t, tuning_task const&, std::size_t, std::size_t) {}
-    /// A record: a measurement, or the best of a prediction.
+    /// A record: a measurement, the best of a task measured anew (`measurement::confirmed`), or of a prediction.
     virtual void on_record(record const&) {}
     /// A task is done.
     virtual void on_tuned(std::size_t, tuning_task const&, tuned_task const&) {}
 };
 
-/// Tunes tasks for a machine. The records that the observer gets are what was measured, with `predicted` the best of
-/// each task that is surely better than the untuned one. Deterministic for a seed and any number of threads where
-/// nothing is measured and time does not end. *Errors* what `kernel_timer` throws, and `usage` where the model gives
-/// NaN. *Complexity* `points` calls of the model for each algorithm, `trials` builds for each task.
+/// Tunes tasks for a machine. The least of many times is too low, so the best few are measured anew beside the untuned
+/// candidate, and these times decide. The records that the observer gets are what was measured, with `predicted` the
+/// best of each task that is surely better than the untuned one. Deterministic for a seed and any number of threads
+/// where nothing is measured and time does not end. *Errors* what `kernel_timer` throws, and `usage` where the model
+/// gives NaN. *Complexity* `points` calls of the model for each algorithm, `trials` builds for each task.
 GSUB_LAZY [[nodiscard]] result<tuning_report> tune(std::span<tuning_task const> tasks, cost::lowered const& model,
                                                    target const& machine, tuning_options const& options,
                                                    tuning_observer& observe);

@@ -18,13 +18,21 @@ inline constexpr double wake_seconds = 2e-6;      // on a Xeon the smallest kern
 inline constexpr double caches_not_hidden = 0.25; // of the shorter one of computing and reading caches
 inline constexpr double written_factor = 1.5;     // of bytes that are written: their lines come in before, and go back
 
-} // namespace detail
+// Cycles of a stage that computes while caches are read. Scheduled cycles are the units' alone: what prefetching brings
+// in time costs nothing more, and the longer one decides but where both are about as long; caches then give more than
+// what a copy of large arrays gets.
+GSUB_LAZY [[nodiscard]] double join_near(double compute, double moved, bool scheduled) {
+    if (!scheduled) return std::max(compute, moved) + caches_not_hidden * std::min(compute, moved);
+    constexpr double sharpness = 8, faster = 1.3;
+    auto const longer = std::max(compute, moved / faster), shorter = std::min(compute, moved / faster);
+    return longer <= 0 ? 0 : longer * std::pow(1 + std::pow(shorter / longer, sharpness), 1 / sharpness);
+}
 
-GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture const& core,
-                                   kernel_setting const& setting) {
-    detail::kernel_work<> const work{k, core};
-    detail::kernel_footprint<> footprint{k, core, work.loops()};
-    auto made = work.counted();
+// Joins the cycles that stages compute for with the bytes that they move. `made`: what was counted of the kernel;
+// `scheduled`: whether the cycles are those of a schedule.
+GSUB_LAZY kernel_time with_memory(kernel_time made, codegen::kernel const& k, microarchitecture const& core,
+                                  kernel_setting const& setting, walked_loops const& loops, bool scheduled = false) {
+    kernel_footprint<> footprint{k, core, loops};
     auto const all = footprint.run();
     std::size_t given = 0;
     std::vector<memory_level> homes;
@@ -41,11 +49,11 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     struct moved_bytes {
         double l2 = 0, l3 = 0, memory = 0;
     };
-    std::vector<moved_bytes> stages(work.loops().stage_cycles.size());
+    std::vector<moved_bytes> stages(loops.stage_cycles.size());
     for (auto const& t : all) {
         auto& stage = stages[t.stage];
         auto const& b = k.buffers[static_cast<std::size_t>(t.buffer)];
-        auto const factor = t.written ? detail::written_factor : 1.0;
+        auto const factor = t.written ? written_factor : 1.0;
         // What is touched for the first time, wherever it lies.
         auto const cold = std::min(t.bytes(), std::max(footprint.buffer_bytes(t.buffer), 64.0));
         stage.l2 += factor * t.missed[0];
@@ -68,14 +76,22 @@ GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture c
     for (std::size_t i = 0; i < stages.size(); ++i) {
         auto const& bytes = stages[i];
         made.l2_bytes += bytes.l2, made.l3_bytes += bytes.l3, made.memory_bytes += bytes.memory;
-        auto const compute = work.loops().stage_cycles[i] * share;
+        auto const compute = loops.stage_cycles[i] * share;
         auto const moved = std::max(bytes.l2 / core.l2_bytes_per_cycle, bytes.l3 / core.l3_bytes_per_cycle) / threads;
         auto const memory = bytes.memory / memory_rate;
-        auto const near = std::max(compute, moved) + detail::caches_not_hidden * std::min(compute, moved);
+        auto const near = join_near(compute, moved, scheduled);
         cycles += std::max(near, memory) + core.not_hidden * std::min(compute, memory);
     }
-    made.seconds = cycles / hertz + detail::call_seconds + (shared ? detail::wake_seconds : 0);
+    made.seconds = cycles / hertz + call_seconds + (shared ? wake_seconds : 0);
     return made;
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY kernel_time time_of(codegen::kernel const& k, microarchitecture const& core,
+                                   kernel_setting const& setting) {
+    detail::kernel_work<> const work{k, core};
+    return detail::with_memory(work.counted(), k, core, setting, work.loops());
 }
 
 } // namespace gsub::cost

@@ -7,6 +7,7 @@
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/scheduled_time.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
@@ -83,6 +84,7 @@ struct lowered::known_costs {
     std::unordered_map<hash128, double, detail::hash_of_hash> groups;
     std::unordered_map<hash128, kernel_time, detail::hash_of_hash> kernels;
     std::unordered_map<hash128, std::size_t, detail::hash_of_hash> algorithms; // chosen, by the direct one
+    std::size_t not_scheduled = 0;                                     // kernels that no machine code is made for
     std::map<std::string, std::shared_ptr<constant_blob const>> zeros; // by type, for weights that are not computed yet
 };
 
@@ -130,6 +132,7 @@ GSUB_LAZY_BODY hash128 lowered::parameters() const {
         .add(isa_->name)
         .add(options_.threads)
         .add(static_cast<std::uint64_t>(options_.winograd))
+        .add(static_cast<std::uint64_t>(options_.model))
         .add_real(options_.weight_bytes)
         .add(options_.rates ? options_.rates->parameters() : hash128{})
         .finish();
@@ -137,6 +140,10 @@ GSUB_LAZY_BODY hash128 lowered::parameters() const {
 GSUB_LAZY_BODY std::size_t lowered::groups() const {
     std::shared_lock const lock{known_->mutex};
     return known_->groups.size();
+}
+GSUB_LAZY_BODY std::size_t lowered::not_scheduled() const {
+    std::shared_lock const lock{known_->mutex};
+    return known_->not_scheduled;
 }
 
 GSUB_LAZY_BODY kernel_time lowered::of_kernel(kernel_graph const& g, kernel_op const& op) const {
@@ -167,7 +174,13 @@ GSUB_LAZY_BODY kernel_time lowered::timed(loop::fused_nest const& nest, bool sha
                                           std::span<memory_level const> homes) const {
     kernel_setting const setting{std::max(1u, options_.threads), shared, homes,
                                  evicted_share(options_.weight_bytes, core_)};
-    return time_of(codegen::lower(nest, "kernel").value(), core_, setting);
+    auto const k = codegen::lower(nest, "kernel").value();
+    if (options_.model == kernel_time_model::scheduled) {
+        if (auto const made = scheduled_time_of(k, *isa_, core_, setting)) return *made;
+        std::unique_lock const lock{known_->mutex};
+        ++known_->not_scheduled;
+    }
+    return time_of(k, core_, setting);
 }
 GSUB_LAZY_BODY kernel_time lowered::of_descriptor(kernels::descriptor const& d, loop::configuration const& knobs,
                                                   std::span<memory_level const> homes) const {

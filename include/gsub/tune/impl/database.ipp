@@ -122,7 +122,7 @@ GSUB_LAZY_BODY std::vector<record const*> database::candidates(std::string_view 
     for (auto const* r : all->second)
         if (!r->failed() && (broken.empty() || !broken.contains(detail::configuration_key(*r)))) found.push_back(r);
     std::sort(found.begin(), found.end(), [](record const* a, record const* b) {
-        if (auto const guess = is_predicted(*a); guess != is_predicted(*b)) return !guess;
+        if (doubt_of(*a) != doubt_of(*b)) return doubt_of(*a) < doubt_of(*b);
         auto const first = a->mean_cost(), second = b->mean_cost();
         return first != second ? first < second : to_string(*a) < to_string(*b);
     });

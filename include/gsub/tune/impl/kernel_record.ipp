@@ -158,9 +158,18 @@ GSUB_LAZY_BODY result<target> target_of(record const& r) {
     return made;
 }
 
-GSUB_LAZY_BODY bool is_predicted(record const& r) noexcept {
-    auto const* const told = r.others.find("predicted");
+namespace detail {
+GSUB_LAZY [[nodiscard]] bool says(record const& r, std::string_view what) noexcept {
+    auto const* const told = r.others.find(what);
     return told && told->kind() == json_kind::boolean && told->boolean();
+}
+} // namespace detail
+
+GSUB_LAZY_BODY bool is_predicted(record const& r) noexcept {
+    return detail::says(r, "predicted");
+}
+GSUB_LAZY_BODY int doubt_of(record const& r) noexcept {
+    return is_predicted(r) ? 2 : detail::says(r, "confirmed") ? 0 : 1;
 }
 
 GSUB_LAZY_BODY result<record> record_of(kernels::descriptor const& d, target const& machine,
@@ -180,6 +189,7 @@ GSUB_LAZY_BODY result<record> record_of(kernels::descriptor const& d, target con
     out.timestamp = measured.timestamp;
     out.tvm_version = format_text("gsub {}.{}.{}", GSUB_VERSION_MAJOR, GSUB_VERSION_MINOR, GSUB_VERSION_PATCH);
     if (measured.predicted) out.others.add("predicted", true);
+    if (measured.confirmed) out.others.add("confirmed", true);
     if (out.failed()) {
         out.costs.push_back(failed_cost);
         return out;

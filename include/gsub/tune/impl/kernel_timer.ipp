@@ -168,7 +168,8 @@ GSUB_LAZY_BODY std::vector<kernel_timer::trial> kernel_timer::build(std::span<ca
     return trials;
 }
 
-GSUB_LAZY_BODY std::vector<measurement> kernel_timer::measure(std::span<candidate const> candidates) const {
+GSUB_LAZY_BODY std::vector<measurement> kernel_timer::measure(std::span<candidate const> candidates,
+                                                              std::size_t longer) const {
     auto& s = *state_;
     std::vector<measurement> out;
     auto const together = std::max<std::size_t>(1, s.options.most_bytes / s.packed_bytes());
@@ -182,8 +183,9 @@ GSUB_LAZY_BODY std::vector<measurement> kernel_timer::measure(std::span<candidat
         auto const enough = [&](trial const& t) {
             double sum = 0;
             for (auto const r : t.runs) sum += r;
-            return t.runs.size() >= s.options.most_rounds ||
-                   (t.runs.size() >= s.options.rounds && sum >= s.options.least_seconds);
+            return t.runs.size() >= longer * s.options.most_rounds ||
+                   (t.runs.size() >= longer * s.options.rounds &&
+                    sum >= static_cast<double>(longer) * s.options.least_seconds);
         };
         for (std::size_t round = 0; !std::all_of(running.begin(), running.end(), [&](auto* t) { return enough(*t); });
              ++round)

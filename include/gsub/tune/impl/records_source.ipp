@@ -55,7 +55,7 @@ GSUB_LAZY_BODY void record_lookup::read_algorithms(isa const& isa) const {
             auto found = false;
             for (auto const* best : records_->candidates(r.task, r.args)) {
                 if (distance(*best, isa) != apart) continue;
-                best_record const one{is_predicted(*best), best->mean_cost()};
+                best_record const one{doubt_of(*best), best->mean_cost()};
                 auto const [at, is_new] = state_->algorithms.emplace(key, one);
                 if (!is_new) at->second = std::min(at->second, one);
                 found = true;

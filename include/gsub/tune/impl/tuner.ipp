@@ -68,6 +68,7 @@ public:
     }
 
 private:
+    static constexpr std::size_t finalists = 4; // the untuned candidate among them
     using clock = std::chrono::steady_clock;
 
     [[nodiscard]] std::optional<search::stop_reason> limit() const {
@@ -152,16 +153,39 @@ private:
             auto const seconds = m.costs.front();
             done.timed.back().measured = seconds;
             if (what[i] == t.untuned) done.untuned_measured = seconds;
-            if (!least_ || seconds < least_->score) least_ = {what[i], seconds};
         }
     }
-    void decide(tuning_task const& t, tuned_task& done) {
-        auto const least = std::exchange(least_, std::nullopt);
-        if (!least) return;
-        auto const surely = !done.untuned_measured || least->score < o_.sure_measured * *done.untuned_measured;
-        if (surely) done.best = least->what;
-        done.measured = surely ? least->score : done.untuned_measured;
+    // Measures the best few anew, beside the untuned candidate; the times of before are too low for the best of many.
+    void confirm(tuning_task const& t, tuned_task& done, kernel_timer const& timer) {
+        std::vector<timed_candidate> order;
+        for (auto const& c : done.timed)
+            if (c.measured && c.what != t.untuned) order.push_back(c);
+        std::stable_sort(order.begin(), order.end(),
+                         [](auto const& a, auto const& b) { return *a.measured < *b.measured; });
+        std::vector<candidate> what;
+        if (done.untuned_measured) what.push_back(t.untuned);
+        for (auto const& c : order)
+            if (what.size() < finalists && (!done.untuned_measured || *c.measured < *done.untuned_measured))
+                what.push_back(c.what);
+        if (what.empty()) return;
+        auto const times = timer.measure(what, 3);
+        auto const seconds_of = [&](std::size_t i) {
+            return times[i].costs.empty() ? std::numeric_limits<double>::infinity() : times[i].costs.front();
+        };
+        std::size_t best = 0;
+        for (std::size_t i = 1; i < what.size(); ++i)
+            if (seconds_of(i) < seconds_of(best)) best = i;
+        if (times[best].costs.empty()) return;
+        if (what[0] == t.untuned && !times[0].costs.empty()) {
+            done.untuned_measured = seconds_of(0);
+            if (seconds_of(best) >= o_.sure_measured * seconds_of(0)) best = 0;
+        }
+        done.best = what[best], done.measured = seconds_of(best);
         done.predicted = predict(t, done.best);
+        auto confirmed = times[best];
+        confirmed.confirmed = true;
+        observe_.on_record(
+            record_of(t.algorithms[done.best.algorithm].computes, machine_, t.point(done.best), confirmed).value());
     }
 
     void measure_best(tuning_task const& t, tuned_task& done, std::vector<scored_candidate> const& best) {
@@ -170,7 +194,7 @@ private:
             if (what.size() <= o_.trials && c.what != t.untuned) what.push_back(c.what);
         kernel_timer const timer{t, isa_of(machine_), timing_of(t)};
         take(t, done, what, timer.measure(what));
-        decide(t, done);
+        confirm(t, done, timer);
     }
 
     void measure_all(tuning_task const& t, tuned_task& done, double share) {
@@ -183,7 +207,7 @@ private:
             auto const forever = rest == std::chrono::nanoseconds::max();
             measure_algorithm(t, a, timer, done, forever ? clock::time_point::max() : clock::now() + rest / count);
         }
-        decide(t, done);
+        confirm(t, done, timer);
     }
     // A search by the clock over the schedules of an algorithm.
     void measure_algorithm(tuning_task const& t, std::size_t number, kernel_timer const& timer, tuned_task& done,
@@ -238,7 +262,6 @@ private:
     tuning_observer& observe_;
     clock::time_point const begin_ = clock::now();
     tuning_report out_;
-    std::optional<scored_candidate> least_; // measured, of the present task
 };
 
 } // namespace detail

@@ -1,6 +1,8 @@
 // machine_ir: a kernel as a list of instructions of x86 on values that have no registers yet.
 #pragma once
 
+#include <gsub/codegen/ir/kernel_ir.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -122,6 +124,14 @@ struct machine_instruction {
     return op >= machine_op::splat || op == machine_op::call_unless_finite;
 }
 
+/// Stretch of machine code that a statement of the kernel became: the turns of a loop, or a side of a branch.
+struct machine_region {
+    statement const* of = nullptr;
+    bool otherwise = false; ///< of a branch: the side where its conditions do not hold
+    std::size_t first = 0;  ///< instruction
+    std::size_t last = 0;   ///< before this one
+};
+
 /// A kernel as machine instructions.
 struct machine_function {
     std::vector<machine_instruction> code;
@@ -129,6 +139,7 @@ struct machine_function {
     std::vector<std::vector<std::uint32_t>> tables; ///< a number for each lane
     std::int32_t integers = 0, vectors = 0, labels = 0;
     std::vector<std::pair<std::size_t, std::size_t>> loops; ///< first and last instruction
+    std::vector<machine_region> regions;                    ///< of the body, inner ones before those around
 };
 
 } // namespace gsub::codegen::detail

@@ -109,11 +109,18 @@ private:
     void branch(statement const& s) {
         auto const otherwise = new_label(), end = new_label();
         unless(s.conditions, otherwise);
+        auto const first = made_.code.size();
         lower(s.body);
         if (!s.otherwise.empty()) at_.add({.op = machine_op::jump, .label = end});
+        note(s, first, false);
         place_label(otherwise);
+        auto const second = made_.code.size();
         lower(s.otherwise);
+        note(s, second, true);
         place_label(end);
+    }
+    void note(statement const& s, std::size_t first, bool otherwise) {
+        if (made_.code.size() > first) made_.regions.push_back({&s, otherwise, first, made_.code.size()});
     }
     void guard(statement const& s) {
         std::vector<std::int32_t> values;
@@ -180,6 +187,7 @@ private:
             jump(machine_op::jump_if_less, top);
         }
         made_.loops.emplace_back(first, made_.code.size() - 1);
+        note(s, first, false);
         place_label(exit);
         at_.leave(known);
     }

@@ -9,7 +9,6 @@ namespace gsub::codegen::detail {
 template <class = void>
 class x86_encoder : protected x86_arithmetic<> {
 public:
-    using x86_arithmetic<>::integer_registers;
     using below = x86_arithmetic<>;
     using below::below;
 
@@ -26,11 +25,15 @@ public:
 private:
     void make_frame() {
         for (auto const r : {3, 5, 12, 13, 14, 15}) c_.push(Xbyak::Reg64{r});
-        c_.mov(c_.rbp, c_.rsp);
-        c_.sub(c_.rsp, static_cast<std::uint32_t>(frame_bytes()));
+        // Vectors in the frame lie in one line each; the stack as it was stands at `rbp`.
+        c_.mov(c_.rax, c_.rsp);
+        c_.lea(c_.rbp, c_.ptr[c_.rsp - 8]);
+        c_.and_(c_.rbp, 0xffffffc0u); // -64, which the instruction extends
+        c_.mov(c_.qword[c_.rbp], c_.rax);
+        c_.lea(c_.rsp, c_.ptr[below_frame(frame_bytes())]);
     }
     void write_return() {
-        c_.mov(c_.rsp, c_.rbp);
+        c_.mov(c_.rsp, c_.qword[c_.rbp]);
         for (auto const r : {15, 14, 13, 12, 5, 3}) c_.pop(Xbyak::Reg64{r});
         c_.vzeroupper();
         c_.ret();

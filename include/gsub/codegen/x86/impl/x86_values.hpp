@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gsub/codegen/x86/impl/machine_ir.hpp>
-#include <gsub/codegen/x86/impl/register_allocation.hpp>
+#include <gsub/codegen/x86/impl/placed_function.hpp>
 #include <gsub/core/config.hpp>
 
 #include <algorithm>
@@ -21,8 +21,6 @@ namespace gsub::codegen::detail {
 template <class = void>
 class x86_values {
 public:
-    static constexpr std::int32_t integer_registers = 12;
-
     x86_values(Xbyak::CodeGenerator& to, machine_function const& f, value_places integers, value_places vectors,
                std::int32_t lanes, bool masks, std::int32_t vector_registers)
         : c_(to),
@@ -122,7 +120,7 @@ protected:
     }
 
     [[nodiscard]] std::int32_t vector_bytes() const { return 4 * lanes_; }
-    [[nodiscard]] std::int32_t integer_bytes() const { return 8 * integers_.slot_count; }
+    [[nodiscard]] std::int32_t integer_bytes() const { return (8 * integers_.slot_count + 63) / 64 * 64; }
     [[nodiscard]] std::int32_t frame_bytes() const {
         return integer_bytes() + vector_bytes() * (vectors_.slot_count + (saves_ ? saved_registers() : 0));
     }

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <gsub/codegen/x86/impl/branch_merger.hpp>
+#include <gsub/codegen/x86/impl/placed_function.hpp>
+#include <gsub/codegen/x86/impl/scratch_registers.hpp>
+#include <gsub/core/format.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace gsub::codegen::detail {
+
+GSUB_INLINE void not_in_machine_code(std::string_view what) {
+    throw error{error_code::unsupported, format_text("machine code in memory has no {}", what)};
+}
+
+// Vector registers for values: all but those that instructions need for values in memory.
+GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t>
+vector_places(machine_function const& f, std::int32_t registers, std::int32_t lanes) {
+    linear_scan<> scan{f, true};
+    for (auto const kept : {0, 1}) {
+        auto places = scan.run(registers - kept);
+        scratch_registers<> const scratch{places, lanes};
+        if (std::all_of(f.code.begin(), f.code.end(),
+                        [&](auto const& i) { return !on_vectors(i.op) || scratch.of(i) <= kept; }))
+            return {std::move(places), registers - kept};
+    }
+    auto const kept = scratch_registers<>::most;
+    return {scan.run(registers - kept), registers - kept};
+}
+
+GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
+    if (!isa.runs(isa::avx2)) not_in_machine_code(isa.name);
+    // Vectors of 64 bytes alone need AVX-512; shorter ones, of kernels with wide elements, are those of AVX2.
+    auto const masks = k.lanes == isa::avx512.lanes() && isa.runs(isa::avx512);
+    if (!masks && k.lanes != isa::avx2.lanes() && k.lanes != isa::avx2.lanes() / 2)
+        not_in_machine_code(format_text("vectors of {} lanes", k.lanes));
+    placed_function out{branch_merger<>{k}.run()};
+    out.made = machine_lowering<>{out.merged, masks}.run();
+    out.lanes = k.lanes, out.masks = masks;
+    std::tie(out.vectors, out.vector_registers) =
+        vector_places(out.made, masks ? isa::avx512.registers : isa::avx2.registers, k.lanes);
+    linear_scan<> scan{out.made, false};
+    scan.note_homes(out.vectors);
+    out.integers = scan.run(integer_registers);
+    return out;
+}
+
+} // namespace gsub::codegen::detail
