@@ -152,7 +152,7 @@ std::shared_ptr<Xbyak::CodeGenerator> code_within(codegen::kernel const& k, isa 
         if (on_vectors(i.op)) needed = std::max(needed, scratch.of(i));
     linear_scan<> scan{f, false};
     scan.note_homes(vectors);
-    auto integers = scan.run(x86_encoder<>::integer_registers);
+    auto integers = scan.run(integer_registers);
     // Values are moved up, so that a register too much is one that there is not.
     for (auto& r : vectors.registers)
         if (r >= 0) r += isa.registers - registers - needed;
