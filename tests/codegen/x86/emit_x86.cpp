@@ -140,6 +140,37 @@ TEST_CASE("more values than there are registers are read again where they were, 
         }
 }
 
+TEST_CASE("copies of what is read again where it was take no register of others") {
+    using codegen::opcode;
+    for (auto const* isa : sets())
+        for (auto const sums : {isa->registers - 6, isa->registers - 3, isa->registers - 2, isa->registers - 1}) {
+            auto const l = isa->lanes();
+            codegen::kernel k;
+            k.name = "sums", k.lanes = l, k.registers = 2 * sums + 1;
+            k.buffers = {{.name = "x", .dims = {sums * l}},
+                         {.name = "w", .dims = {sums * l}},
+                         {.name = "y", .dims = {sums * l}, .written = true}};
+            auto& code = k.body.emplace_back().code;
+            for (auto i = 0; i < 4; ++i)
+                code.push_back({.op = opcode::load, .result = i, .buffer = 0, .offset = i * l, .lanes = l});
+            for (auto i = 0; i < sums; ++i)
+                code.push_back({.op = opcode::copy, .result = sums + i, .operands = {i % 4, -1, -1}, .offset = 0});
+            for (auto i = 0; i < sums; ++i) {
+                code.push_back({.op = opcode::load, .result = 2 * sums, .buffer = 1, .offset = i * l, .lanes = l});
+                code.push_back({.op = opcode::multiply_add,
+                                .result = sums + i,
+                                .operands = {2 * sums, 2 * sums, -1},
+                                .offset = 0,
+                                .lanes = l});
+            }
+            for (auto i = 0; i < sums; ++i)
+                code.push_back(
+                    {.op = opcode::store, .operands = {sums + i, -1, -1}, .buffer = 2, .offset = i * l, .lanes = l});
+            CAPTURE(sums);
+            CHECK(check_meaning(k, *isa));
+        }
+}
+
 // Machine code of a kernel whose values get so few vector registers, and its instructions the last ones.
 std::shared_ptr<Xbyak::CodeGenerator> code_within(codegen::kernel const& k, isa const& isa, std::int32_t registers) {
     using namespace codegen::detail;

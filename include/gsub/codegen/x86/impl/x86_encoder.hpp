@@ -84,8 +84,9 @@ private:
         case store:
             return write_store(i);
         case copy: {
-            if (vector_in_register(i.result)) fetched(vector_result(i.result), i.operands[0]);
-            return keep_vector(i.result, vector(i.operands[0], 0));
+            if (!vector_in_register(i.result)) return keep_vector(i.result, vector(i.operands[0], 0));
+            fetched(vector_result(i.result), i.operands[0]);
+            return;
         }
         case binary:
             return write_binary(i);
