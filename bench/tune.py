@@ -48,7 +48,7 @@ def main():
     parser.add_argument("--threads", type=int)
     parser.add_argument("--records")
     parser.add_argument("networks", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     rows, ratios, wrong = [], [], False
     with tempfile.TemporaryDirectory() as folder:
         for name in options.networks or compared():

@@ -224,6 +224,8 @@ answer tune(tune_request const& r, session const& s) {
             gsub::error_code::environment,
             gsub::format_text("this processor has no {}; --method static tunes for it", machine.isa->name)};
     auto const costs = gsub::cost::lowered::of(g, machine, {.threads = machine.threads});
+    auto const better = gsub::cost::lowered::of(
+        g, machine, {.threads = machine.threads, .model = gsub::cost::kernel_time_model::scheduled});
     std::vector<gsub::tune::tuning_task> tasks;
     auto const keep = [&](gsub::kernel_graph const& k) {
         if (k.stage == gsub::lowering_stage::scheduled)
@@ -242,7 +244,7 @@ answer tune(tune_request const& r, session const& s) {
     tuning_progress progress{s, std::move(log)};
     auto options = options_of(r, s);
     interrupt_watch const watch;
-    options.stop = watch.token();
+    options.stop = watch.token(), options.second_model = &better;
     auto const done = gsub::tune::tune(tasks, costs, machine, options, progress).value();
 
     answer a;

@@ -23,11 +23,12 @@ struct timing_options {
     std::size_t rounds = 7;       ///< each runs every candidate once, in turns; at least 1
     std::size_t most_rounds = 60; ///< short kernels run so often
     double least_seconds = 2e-3;  ///< that a candidate runs in all, within `most_rounds`
-    /// Bytes that are read between two runs, so that weights lie where a network finds them: behind the second cache,
-    /// or in memory. Activations are read again before each run, as they have just been written. 0: nothing is evicted.
+    /// Bytes that are read between two runs, so that weights lie where a network finds them, behind the second cache.
+    /// Activations are read again before each run, as they have just been written. 0: nothing is evicted.
     std::size_t evict_bytes = std::size_t{2} << 20;
-    double tolerance = 2e-2; ///< greatest difference of a result, by the greatest magnitude of what it should be
-    std::uint64_t seed = 1;  ///< of the activations
+    bool weights_in_memory = false; ///< weights are flushed from all caches too, where the processor has that
+    double tolerance = 2e-2;        ///< greatest difference of a result, by the greatest magnitude of what it should be
+    std::uint64_t seed = 1;         ///< of the activations
     std::size_t most_bytes = std::size_t{512} << 20; ///< of constants that are built at once
     executor* threads = nullptr;                     ///< run the kernels; null: the calling thread
     runtime::kernel_emitter emitter = nullptr;       ///< null: all are compiled

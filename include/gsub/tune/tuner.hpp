@@ -41,8 +41,11 @@ GSUB_LAZY [[nodiscard]] std::string_view to_string(tuning_method m) noexcept;
 struct tuning_options {
     tuning_method method = tuning_method::hybrid;
     std::uint64_t points = 600; ///< of the space of each algorithm that a model scores; smaller spaces it scores whole
-    std::size_t trials = 10;    ///< candidates of a task that are measured, the untuned one beside them; at least 1
-    std::size_t batch = 8;      ///< candidates of a measured search that are built and timed together; at least 1
+    /// Slower and better model, which ranks the best of the first one anew; null: none.
+    cost::lowered const* second_model = nullptr;
+    std::size_t ranked_anew = 32; ///< candidates of a task, of all algorithms alike
+    std::size_t trials = 10;      ///< candidates of a task that are measured, the untuned one beside them; at least 1
+    std::size_t batch = 8;        ///< candidates of a measured search that are built and timed together; at least 1
     /// What the best candidate takes of the untuned one's time at most; otherwise the task stays untuned. Predictions
     /// err more than measurements do.
     double sure_predicted = 0.95, sure_measured = 0.98;

@@ -86,6 +86,10 @@ private:
     [[nodiscard]] double predict(tuning_task const& t, candidate const& c) const {
         return model_.of_kernel(t.alone, t.with(c)).seconds;
     }
+    // By the better model.
+    [[nodiscard]] double judge(tuning_task const& t, candidate const& c) const {
+        return o_.second_model ? o_.second_model->of_kernel(t.alone, t.with(c)).seconds : predict(t, c);
+    }
     void record_of_prediction(tuning_task const& t, candidate const& c, double seconds) {
         measurement m;
         m.costs = {seconds}, m.timestamp = seconds_since_1970(), m.predicted = true;
@@ -104,7 +108,7 @@ private:
         search::minimize_options limits;
         limits.budget.steps = o_.points;
         limits.budget.time = part_of_rest(share);
-        limits.keep = o_.trials, limits.threads = o_.threads, limits.stop = o_.stop;
+        limits.keep = kept_of(t), limits.threads = o_.threads, limits.stop = o_.stop;
         search::minimum<loop::configuration> found;
         if (space.size() <= o_.points) {
             found = search::minimize(search::exhaustive_search{space}, score, limits);
@@ -123,12 +127,23 @@ private:
         return out;
     }
 
+    [[nodiscard]] std::size_t kept_of(tuning_task const& t) const {
+        return o_.second_model ? std::max<std::size_t>(1, o_.ranked_anew / t.algorithms.size()) : o_.trials;
+    }
+    void rank_anew(tuning_task const& t, std::vector<scored_candidate>& best) const {
+        auto const one = [&](std::size_t i) { best[i].score = judge(t, best[i].what); };
+        inline_executor here;
+        (o_.threads ? *o_.threads : static_cast<executor&>(here)).parallel_for(best.size(), one);
+    }
+
     void tune_one(tuning_task const& t, tuned_task& done, double share) {
+        done.predicted = done.untuned_predicted = judge(t, t.untuned);
         if (o_.method == tuning_method::measured) return measure_all(t, done, share);
         std::vector<scored_candidate> best;
         for (std::size_t a = 0; a < t.algorithms.size(); ++a)
             for (auto const& c : best_predicted(t, a, done, share / static_cast<double>(t.algorithms.size())))
                 best.push_back(c);
+        if (o_.second_model) rank_anew(t, best);
         std::stable_sort(best.begin(), best.end(), [](auto const& a, auto const& b) { return a.score < b.score; });
         if (best.empty()) return;
         if (o_.method == tuning_method::hybrid) return measure_best(t, done, best);
@@ -145,7 +160,7 @@ private:
             ++done.trials;
             observe_.on_record(
                 record_of(t.algorithms[what[i].algorithm].computes, machine_, t.point(what[i]), m).value());
-            done.timed.push_back({what[i], predict(t, what[i]), std::nullopt});
+            done.timed.push_back({what[i], judge(t, what[i]), std::nullopt});
             if (m.error != measure_error::none) {
                 ++done.failed;
                 continue;
@@ -181,7 +196,7 @@ private:
             if (seconds_of(best) >= o_.sure_measured * seconds_of(0)) best = 0;
         }
         done.best = what[best], done.measured = seconds_of(best);
-        done.predicted = predict(t, done.best);
+        done.predicted = judge(t, done.best);
         auto confirmed = times[best];
         confirmed.confirmed = true;
         observe_.on_record(
@@ -251,7 +266,7 @@ private:
         auto const threads = timing.threads ? timing.threads->concurrency() : 1;
         timing.evict_bytes = static_cast<std::size_t>(2 * l2) * threads;
         auto const l3 = static_cast<double>(machine_.l3_bytes);
-        if (l3 > 0 && t.weight_bytes > 0.75 * l3) timing.evict_bytes = static_cast<std::size_t>(1.5 * l3);
+        timing.weights_in_memory = l3 > 0 && t.weight_bytes > 0.75 * l3;
         return timing;
     }
 
