@@ -20,6 +20,7 @@
 #include "random_networks.hpp"
 #include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/scheduled_time.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/io/onnx_import.hpp>
@@ -81,8 +82,8 @@ std::vector<std::string> usual(mode what) {
 }
 
 cost::kernel_time_model model_named(std::string const& name) {
-    if (name == "counted") return cost::kernel_time_model::counted;
-    if (name == "scheduled") return cost::kernel_time_model::scheduled;
+    if (name == "counted") return {};
+    if (name == "scheduled") return cost::scheduled_cycles();
     throw error{error_code::usage, fmt::format("no model {}, but counted and scheduled", name)};
 }
 

@@ -37,7 +37,7 @@ struct rank_options {
     double least_seconds = 3e-4; ///< that each kernel runs a round
     double operations = 4e8;     ///< of a task at most
     std::uint64_t seed = 1;
-    gsub::cost::kernel_time_model model = gsub::cost::kernel_time_model::counted;
+    gsub::cost::kernel_time_model model{};
 };
 
 namespace detail {
@@ -279,7 +279,7 @@ inline double noise_of(std::vector<rank_point> const& points) {
                    two(r.lost.at(0.9)), two(r.counted_lost.median()), two(r.counted_lost.at(0.9)),
                    two(r.top.median())});
     std::fprintf(stderr, "%zu kernels\n%s", points_in_all, table.text().c_str());
-    if (costs.not_scheduled() > 0) std::fprintf(stderr, "%zu kernels have no schedule\n", costs.not_scheduled());
+    if (costs.not_modelled() > 0) std::fprintf(stderr, "%zu kernels have no schedule\n", costs.not_modelled());
     auto const& tau = rows["~ all"].tau;
     return tau.values.empty() || (tau.values.size() >= 40 && tau.median() < 0.6) ? 1 : 0;
 }

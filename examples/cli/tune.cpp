@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/scheduled_time.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/driver/compare_speed.hpp>
 #include <gsub/eval.hpp>
@@ -224,8 +225,8 @@ answer tune(tune_request const& r, session const& s) {
             gsub::error_code::environment,
             gsub::format_text("this processor has no {}; --method static tunes for it", machine.isa->name)};
     auto const costs = gsub::cost::lowered::of(g, machine, {.threads = machine.threads});
-    auto const better = gsub::cost::lowered::of(
-        g, machine, {.threads = machine.threads, .model = gsub::cost::kernel_time_model::scheduled});
+    auto const better =
+        gsub::cost::lowered::of(g, machine, {.threads = machine.threads, .model = gsub::cost::scheduled_cycles()});
     std::vector<gsub::tune::tuning_task> tasks;
     auto const keep = [&](gsub::kernel_graph const& k) {
         if (k.stage == gsub::lowering_stage::scheduled)

@@ -5,6 +5,4 @@
 #include <gsub/codegen/cpp/typed_functions.hpp>
 #include <gsub/codegen/cpp/vector_math.hpp>
 #include <gsub/codegen/ir/kernel_ir.hpp>
-#include <gsub/codegen/ir/kernel_loops.hpp>
 #include <gsub/codegen/lower_nest.hpp>
-#include <gsub/codegen/x86/instruction_stream.hpp>

@@ -7,11 +7,14 @@
 #pragma once
 
 #include <gsub/codegen/ir/kernel_ir.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/target/isa.hpp>
 #include <gsub/target/microarchitecture.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace gsub::cost {
 
@@ -48,6 +51,14 @@ struct kernel_time {
 /// 2021, algorithm 2; units and chains: the throughput bounds of a basic block as in uiCA, 2022.
 GSUB_LAZY [[nodiscard]] kernel_time time_of(codegen::kernel const& k, microarchitecture const& core,
                                             kernel_setting const& setting = {});
+
+/// Kernel time model: predicts the time of a call in place of `time_of`, e.g. `scheduled_cycles()`.
+struct kernel_time_model {
+    using function = result<kernel_time> (*)(codegen::kernel const&, isa const&, microarchitecture const&,
+                                             kernel_setting const&);
+    std::string_view name = "counted"; ///< tells models apart, in keys of what they predicted
+    function of = nullptr;             ///< null: `time_of`. *Errors* `unsupported` of kernels that it has no time for
+};
 
 /// Evicted share: the part of its weights that a run reads from memory, by their bytes. It reads each weight again
 /// after all others; by then the last cache has lost a part even where it could hold them all, as others use it too.

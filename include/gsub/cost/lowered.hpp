@@ -33,19 +33,12 @@ template <class>
 class group_in_graph;
 } // namespace detail
 
-/// Kernel time model: what predicts the cycles that a kernel computes for.
-enum class kernel_time_model : std::uint8_t {
-    counted,   ///< `time_of`: its instructions, by the units that run them
-    scheduled, ///< `scheduled_time_of`: its machine instructions on the ports of the core; `time_of` where there are
-               ///< none
-};
-
 /// Options of `lowered`: what a cost depends on beside the graph and the machine.
 struct lowered_options {
     unsigned threads = 0;           ///< that run a kernel; 0: those of the machine
     gsub::isa const* isa = nullptr; ///< that kernels are generated for; null: the widest of the machine
     kernels::winograd_accuracy winograd = kernels::winograd_accuracy::f4;
-    kernel_time_model model = kernel_time_model::counted;
+    kernel_time_model model{}; ///< what predicts kernels; those that it has no time for, `time_of` does
     /// Bytes of all weights of the network: kernels wait for those that no cache keeps from run to run.
     double weight_bytes = 0;
     /// Calibrated rates of the machine, of all these threads together: they refine clock and bandwidth.
@@ -112,8 +105,8 @@ public:
     [[nodiscard]] microarchitecture const& core() const noexcept { return core_; }
     /// Distinct groups that have been lowered and given a cost.
     GSUB_LAZY [[nodiscard]] std::size_t groups() const;
-    /// Kernels whose cycles were to be scheduled and were counted: no machine code is made for them.
-    GSUB_LAZY [[nodiscard]] std::size_t not_scheduled() const;
+    /// How many kernels the kernel time model of the options had no time for.
+    GSUB_LAZY [[nodiscard]] std::size_t not_modelled() const;
 
 private:
     struct known_costs;

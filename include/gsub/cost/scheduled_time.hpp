@@ -15,6 +15,9 @@ GSUB_LAZY [[nodiscard]] result<kernel_time> scheduled_time_of(codegen::kernel co
                                                               microarchitecture const& core,
                                                               kernel_setting const& setting = {});
 
+/// The kernel time model of `scheduled_time_of`, for `lowered_options::model`.
+GSUB_LAZY [[nodiscard]] kernel_time_model scheduled_cycles() noexcept;
+
 } // namespace gsub::cost
 
 #ifndef GSUB_COMPILED

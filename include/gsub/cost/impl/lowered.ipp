@@ -7,7 +7,6 @@
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/lowered.hpp>
-#include <gsub/cost/scheduled_time.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
@@ -84,7 +83,7 @@ struct lowered::known_costs {
     std::unordered_map<hash128, double, detail::hash_of_hash> groups;
     std::unordered_map<hash128, kernel_time, detail::hash_of_hash> kernels;
     std::unordered_map<hash128, std::size_t, detail::hash_of_hash> algorithms; // chosen, by the direct one
-    std::size_t not_scheduled = 0;                                     // kernels that no machine code is made for
+    std::size_t not_modelled = 0; // kernels that the kernel time model has no time for
     std::map<std::string, std::shared_ptr<constant_blob const>> zeros; // by type, for weights that are not computed yet
 };
 
@@ -132,7 +131,7 @@ GSUB_LAZY_BODY hash128 lowered::parameters() const {
         .add(isa_->name)
         .add(options_.threads)
         .add(static_cast<std::uint64_t>(options_.winograd))
-        .add(static_cast<std::uint64_t>(options_.model))
+        .add(options_.model.name)
         .add_real(options_.weight_bytes)
         .add(options_.rates ? options_.rates->parameters() : hash128{})
         .finish();
@@ -141,9 +140,9 @@ GSUB_LAZY_BODY std::size_t lowered::groups() const {
     std::shared_lock const lock{known_->mutex};
     return known_->groups.size();
 }
-GSUB_LAZY_BODY std::size_t lowered::not_scheduled() const {
+GSUB_LAZY_BODY std::size_t lowered::not_modelled() const {
     std::shared_lock const lock{known_->mutex};
-    return known_->not_scheduled;
+    return known_->not_modelled;
 }
 
 GSUB_LAZY_BODY kernel_time lowered::of_kernel(kernel_graph const& g, kernel_op const& op) const {
@@ -175,10 +174,12 @@ GSUB_LAZY_BODY kernel_time lowered::timed(loop::fused_nest const& nest, bool sha
     kernel_setting const setting{std::max(1u, options_.threads), shared, homes,
                                  evicted_share(options_.weight_bytes, core_)};
     auto const k = codegen::lower(nest, "kernel").value();
-    if (options_.model == kernel_time_model::scheduled) {
-        if (auto const made = scheduled_time_of(k, *isa_, core_, setting)) return *made;
+    if (options_.model.of) {
+        auto const made = options_.model.of(k, *isa_, core_, setting);
+        if (made) return *made;
+        if (made.error().code() != error_code::unsupported) throw made.error();
         std::unique_lock const lock{known_->mutex};
-        ++known_->not_scheduled;
+        ++known_->not_modelled;
     }
     return time_of(k, core_, setting);
 }

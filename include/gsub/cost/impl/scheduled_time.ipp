@@ -172,4 +172,9 @@ GSUB_LAZY_BODY result<kernel_time> scheduled_time_of(codegen::kernel const& k, i
     return detail::with_memory(made, *stream->lowered, core, setting, loops, true);
 }
 
+GSUB_LAZY_BODY kernel_time_model scheduled_cycles() noexcept {
+    return {"scheduled", [](codegen::kernel const& k, isa const& isa, microarchitecture const& core,
+                            kernel_setting const& setting) { return scheduled_time_of(k, isa, core, setting); }};
+}
+
 } // namespace gsub::cost
