@@ -224,6 +224,10 @@ answer tune(tune_request const& r, session const& s) {
         throw gsub::error{
             gsub::error_code::environment,
             gsub::format_text("this processor has no {}; --method static tunes for it", machine.isa->name)};
+    if (r.method != "static" && !machine.name.empty() && machine.name != gsub::host().name)
+        throw gsub::error{
+            gsub::error_code::environment,
+            gsub::format_text("this processor is no {}; --method static tunes for it", gsub::quoted{machine.name})};
     auto const costs = gsub::cost::lowered::of(g, machine, {.threads = machine.threads});
     auto const better =
         gsub::cost::lowered::of(g, machine, {.threads = machine.threads, .model = gsub::cost::scheduled_cycles()});

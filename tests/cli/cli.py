@@ -519,6 +519,8 @@ class Cli(unittest.TestCase):
                   "--json", "t.json")
         self.assertNotIn("check", json.loads((self.at / "t.json").read_text()))
         self.gsub("tune", "m.onnx", "--target", "aarch64-neon", exit=5)
+        other = self.gsub("tune", "m.onnx", "--target", "x86-64-avx2,cpu=zen9", exit=5)
+        self.assertRegex(other.stderr, "zen9|avx2")
         self.gsub("tune", "m.onnx", "--method", "guess", exit=2)
 
     def test_input_and_result_are_timed_and_the_faster_one_is_kept(self):

@@ -19,7 +19,9 @@ assembly_function function_of(std::string const& body, assembly_syntax s) {
 // Trips of the loops of a function, in pre-order.
 std::vector<std::int64_t> trips_of(std::string const& body, assembly_syntax s = x86) {
     std::vector<std::int64_t> out;
-    for (auto const& l : natural_loops(function_of(body, s)).value().loops) out.push_back(l.trips());
+    auto const f = function_of(body, s);
+    auto const found = natural_loops(f).value();
+    for (auto const& l : found.loops) out.push_back(l.trips());
     return out;
 }
 using trips = std::vector<std::int64_t>;
