@@ -1,5 +1,4 @@
 #include "tuned_network.hpp"
-#include <gsub/kernels/knobs.hpp>
 #include <gsub/runtime/cpu/thread_pool.hpp>
 #include <gsub/tune/kernel_timer.hpp>
 
@@ -46,18 +45,7 @@ TEST_CASE("a candidate that gives other numbers, and one that makes no kernel, a
     auto all = tasks(isa);
     auto& t = all.front();
     REQUIRE(t.algorithms.size() > 1);
-    // A point beyond those that are allowed.
-    auto const& space = *t.algorithms[0].space;
-    std::uint64_t refused = 0;
-    for (; refused < space.size(); ++refused)
-        if (!space.allows(space.at(refused)) &&
-            !capture([&] { static_cast<void>(kernels::nest_of(t.what(), space.at(refused), isa)); }))
-            break;
     tune::kernel_timer const timer{t, isa, quick()};
-    if (refused < space.size()) {
-        candidate const one[] = {{0, refused}};
-        CHECK(timer.measure(one)[0].error == measure_error::instantiation);
-    }
     // The same kernel with another bias: the timer has seen the first one's results.
     for (auto& v : t.alone.values)
         if (v.role == runtime::memory_role::constant && v.data.elements() == 32)
@@ -66,6 +54,24 @@ TEST_CASE("a candidate that gives other numbers, and one that makes no kernel, a
     auto const wrong = timer.measure(same);
     CHECK(wrong[0].error == measure_error::wrong_answer);
     CHECK(wrong[0].costs.empty());
+    for (auto& v : t.alone.values)
+        if (v.role == runtime::memory_role::constant) v.data = {};
+    CHECK(timer.measure(same)[0].error == measure_error::instantiation);
+}
+
+TEST_CASE("a fault of the emitter is told, what it does not take is compiled") {
+    auto const& isa = isa_of(host());
+    auto const all = tasks(isa);
+    auto options = quick();
+    options.emitter = [](codegen::kernel const&, gsub::isa const&) -> result<runtime::loaded_kernel> {
+        return error{error_code::internal, "broken"};
+    };
+    CHECK_THROWS_AS((tune::kernel_timer{all.front(), isa, options}), error);
+    options.emitter = [](codegen::kernel const&, gsub::isa const&) -> result<runtime::loaded_kernel> {
+        return error{error_code::unsupported, "nothing"};
+    };
+    tune::kernel_timer const timer{all.front(), isa, options};
+    for (auto const& m : timer.measure(counted(all.front()))) CHECK(m.error == measure_error::none);
 }
 
 } // namespace kernel_timer_test

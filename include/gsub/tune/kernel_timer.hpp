@@ -38,8 +38,8 @@ struct timing_options {
 
 /// Timer of a task's candidates. The results of the untuned one are what those of all others are compared with. Each
 /// candidate is emitted as a network's kernel is, with its weights packed, and runs in a `runtime::executable`. The
-/// cost of a measurement is the median of the rounds. *Errors* of construction: throws `error`, what building the
-/// untuned kernel gives. A kernel that crashes ends the process.
+/// cost of a measurement is the median of the rounds. *Errors* throws `error`: of construction, what building the
+/// untuned kernel gives; `internal` for a fault of the emitter. A kernel that crashes ends the process.
 class kernel_timer {
 public:
     GSUB_LAZY kernel_timer(tuning_task const& task, isa const& isa, timing_options const& options = {});

@@ -95,10 +95,12 @@ struct kernel_timer::state {
             if (!t.program) continue;
             auto& k = t.program->kernels.front();
             if (options.emitter && k.ir) {
-                if (auto made = options.emitter(*k.ir, *on)) {
+                auto made = options.emitter(*k.ir, *on);
+                if (made) {
                     t.kernel.emplace(std::move(*t.program), std::vector{std::move(*made)});
                     continue;
                 }
+                if (made.error().code() != error_code::unsupported) throw made.error(); // a fault of the emitter
             }
             sources.push_back(std::move(k.source));
             compiled.push_back(&t);
@@ -109,14 +111,19 @@ struct kernel_timer::state {
             for (auto* t : compiled) t->error = measure_error::compile_host;
             return with.error();
         }
-        auto loaded = runtime::load_kernels(as_span(sources), *with, options.jit);
+        result<void> out;
+        auto const all = runtime::load_kernels(as_span(sources), *with, options.jit);
         for (std::size_t i = 0; i < compiled.size(); ++i) {
-            if (loaded)
-                compiled[i]->kernel.emplace(std::move(*compiled[i]->program), std::vector{std::move((*loaded)[i])});
-            else
+            // Where not all are compiled, each is tried alone: one must not fail the others.
+            auto const one = all ? all : runtime::load_kernels({&sources[i], 1}, *with, options.jit);
+            if (one) {
+                compiled[i]->kernel.emplace(std::move(*compiled[i]->program), std::vector{(*one)[all ? i : 0]});
+            } else {
                 compiled[i]->error = measure_error::compile_host;
+                out = one.error();
+            }
         }
-        return loaded ? result<void>{} : result<void>{loaded.error()};
+        return out;
     }
 
     void run(trial& t) {

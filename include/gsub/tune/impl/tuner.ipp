@@ -152,7 +152,7 @@ private:
         record_of_prediction(t, done.best, done.predicted);
     }
 
-    // Takes the measurements of candidates. The first one measured is the untuned one.
+    // Takes the measurements of candidates.
     void take(tuning_task const& t, tuned_task& done, std::span<candidate const> what,
               std::span<measurement const> measured) {
         for (std::size_t i = 0; i < what.size(); ++i) {
