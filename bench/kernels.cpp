@@ -2,6 +2,9 @@
 #include "measurement.hpp"
 #include "overhead.hpp"
 #include "winograd.hpp"
+#ifdef GSUB_BENCH_JIT
+#include "emitters.hpp"
+#endif
 #ifdef GSUB_BENCH_ONEDNN
 #include "versus_onednn.hpp"
 #endif
@@ -51,7 +54,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> names(argv + 1, argv + argc);
     auto const flag = [&](char const* name) { return std::erase(names, name) > 0; };
     auto const winograd = flag("--winograd"), cold = flag("--cold"), onednn = flag("--onednn"),
-               overhead = flag("--overhead");
+               overhead = flag("--overhead"), emitters = flag("--emitters");
     std::string only;
     if (auto const at = std::find(names.begin(), names.end(), "--only"); at != names.end()) {
         if (at + 1 == names.end() || !onednn ||
@@ -70,6 +73,16 @@ int main(int argc, char** argv) {
     if (onednn)
         return std::fprintf(stderr, "built without oneDNN: install it (Debian: libdnnl-dev) and configure again\n"), 2;
 #endif
+    if (emitters) {
+#ifdef GSUB_BENCH_JIT
+        bench::reporter report{"emitters"};
+        bench::compare_emitters(names, report);
+        return report.finish();
+#else
+        return std::fprintf(stderr, "built without gsub::jit: install Xbyak (Debian: libxbyak-dev), configure again\n"),
+               2;
+#endif
+    }
     if (names.empty()) names = {"resnet50", "mobilenet_v2", "inception_v3", "squeezenet1_1"};
     auto const machine = host();
     auto const& isa = isa_of(machine);

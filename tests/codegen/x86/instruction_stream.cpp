@@ -48,6 +48,15 @@ bool reloads(codegen::instruction_stream const& s) {
     });
 }
 
+std::ptrdiff_t loads_in(std::vector<codegen::statement> const& body) {
+    std::ptrdiff_t out = 0;
+    for (auto const& s : body) {
+        for (auto const& i : s.code) out += i.op == codegen::opcode::load;
+        out += loads_in(s.body) + loads_in(s.otherwise);
+    }
+    return out;
+}
+
 TEST_CASE("multiply-adds of a stream, times the turns of the loops around, are those of the product") {
     for (auto const* knobs : {"tile_m=4 tile_n=2 unroll_k=4 tile_k=0", "tile_m=8 tile_n=2 unroll_k=1 tile_k=0",
                               "tile_m=2 tile_n=4 unroll_k=8 tile_k=0", "tile_m=4 tile_n=1 unroll_k=2 tile_k=0"})
@@ -102,6 +111,23 @@ TEST_CASE("values without a register are reloaded: more of them where there are 
                     .value()));
     auto const many = product(16, 64, 64, "tile_m=8 tile_n=3 unroll_k=1 tile_k=0", isa::avx2);
     CHECK(reloads(instructions_of(many, isa::avx2).value()));
+}
+
+TEST_CASE("inputs and weights that do not all fit registers are read less than twice each, and as said where they do") {
+    kernels::conv2d_shape s;
+    s.in_channels = s.out_channels = s.groups = 64;
+    s.in = {14, 14}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1};
+    for (auto const* isa : {&isa::avx512, &isa::avx2}) {
+        CAPTURE(isa->name);
+        auto const k = codegen::lower(kernels::conv2d_nest(s, kernels::default_config(s, *isa), *isa), "k").value();
+        auto const stream = instructions_of(k, *isa).value();
+        auto const read = std::count_if(stream.code.begin(), stream.code.end(), [&](auto const& i) {
+            return i.memory.bytes == isa->vector_bytes && i.what != instruction_class::store;
+        });
+        auto const loads = loads_in(k.body);
+        CHECK(loads > 100);
+        CHECK(read < 2 * loads);
+    }
 }
 
 TEST_CASE("where one vector a row is multiplied, its elements are read within the multiply-adds") {

@@ -2,6 +2,7 @@
 
 #include <gsub/codegen/x86/impl/branch_merger.hpp>
 #include <gsub/codegen/x86/impl/placed_function.hpp>
+#include <gsub/codegen/x86/impl/range_splitting.hpp>
 #include <gsub/codegen/x86/impl/scratch_registers.hpp>
 #include <gsub/core/format.hpp>
 
@@ -16,19 +17,31 @@ GSUB_INLINE void not_in_machine_code(std::string_view what) {
     throw error{error_code::unsupported, format_text("machine code in memory has no {}", what)};
 }
 
+// A factor in memory becomes the last operand, which is read where it is: products do not care.
+GSUB_LAZY void put_memory_last(machine_function& f, value_places const& places, std::int32_t lanes) {
+    auto const in_memory = [&](std::int32_t v) { return places.registers[static_cast<std::size_t>(v)] < 0; };
+    for (auto& i : f.code)
+        if (i.op == machine_op::multiply_add && i.lanes == lanes && i.at.base < 0 && in_memory(i.operands[1]) &&
+            !in_memory(i.operands[2]))
+            std::swap(i.operands[1], i.operands[2]);
+}
+
 // Vector registers for values: all but those that instructions need for values in memory.
-GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t>
-vector_places(machine_function const& f, std::int32_t registers, std::int32_t lanes) {
+GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t> vector_places(machine_function& f, std::int32_t registers,
+                                                                            std::int32_t lanes) {
     linear_scan<> scan{f, true};
     for (auto const kept : {0, 1}) {
         auto places = scan.run(registers - kept);
+        put_memory_last(f, places, lanes);
         scratch_registers<> const scratch{places, lanes};
         if (std::all_of(f.code.begin(), f.code.end(),
                         [&](auto const& i) { return !on_vectors(i.op) || scratch.of(i) <= kept; }))
             return {std::move(places), registers - kept};
     }
     auto const kept = scratch_registers<>::most;
-    return {scan.run(registers - kept), registers - kept};
+    auto places = scan.run(registers - kept);
+    put_memory_last(f, places, lanes);
+    return {std::move(places), registers - kept};
 }
 
 GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
@@ -40,8 +53,9 @@ GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
     placed_function out{branch_merger<>{k}.run()};
     out.made = machine_lowering<>{out.merged, masks}.run();
     out.lanes = k.lanes, out.masks = masks;
-    std::tie(out.vectors, out.vector_registers) =
-        vector_places(out.made, masks ? isa::avx512.registers : isa::avx2.registers, k.lanes);
+    auto const registers = masks ? isa::avx512.registers : isa::avx2.registers;
+    range_splitter<>{out.made, registers, k.lanes}.run();
+    std::tie(out.vectors, out.vector_registers) = vector_places(out.made, registers, k.lanes);
     linear_scan<> scan{out.made, false};
     scan.note_homes(out.vectors);
     out.integers = scan.run(integer_registers);

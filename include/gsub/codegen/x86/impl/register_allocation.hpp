@@ -44,6 +44,14 @@ public:
                         operand(f_.code[index(vectors.homes[index(v)])].at.base, n);
     }
 
+    /// First and last half instruction of a value's life, operands before results; the first one behind the last where
+    /// it has none.
+    [[nodiscard]] std::pair<std::size_t, std::size_t> life_of(std::int32_t v) const {
+        return {live_[index(v)].begin, live_[index(v)].end};
+    }
+    /// The number of the instruction whose operand in memory a value is; -1 where it cannot be read there later.
+    [[nodiscard]] std::int32_t home_of(std::int32_t v) const { return live_[index(v)].home; }
+
     [[nodiscard]] value_places run(std::int32_t registers) {
         std::vector<std::int32_t> const none(live_.size(), -1);
         places_ = {none, none, none, std::vector<bool>(live_.size(), false), 0};
