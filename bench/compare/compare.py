@@ -5,6 +5,7 @@ compare.py --gsub build/release/bin/gsub [--models resnet50,mobilenet_v2] [--fil
 compare.py --random SEED [--count 20]
 compare.py --passes none --peers onnxruntime_plain
 compare.py --baseline OTHER/bin/gsub [--models resnet50] [--random SEED]
+compare.py --tune "tuned=" --tune "static=--method static"
 compare.py --from compare.jsonl --markdown docs/performance.md --plot docs/performance.svg
 compare.py --self-test
 
@@ -12,7 +13,8 @@ Each round times every engine once, in a process of its own, one after the other
 engine. gsub runs the file that `gsub optimize` wrote, as its users would, or with --passes the original through a list
 of passes; the peers get the original, which they optimize themselves, but for `onnxruntime_plain`. Ratios are of the better peer to gsub in each round: above 1 gsub is faster. Outputs are held against
 `gsub run --precision f64` of the original. JSON lines on stdout, a table on stderr; docs/performance.md explains the
-columns. Peers are installed from PyPI into a virtual environment (--venv).
+columns. With --tune each model has further rows, of networks that are tuned, with what tuning took. Peers are installed from PyPI
+into a virtual environment (--venv).
 
 With --baseline there are no peers. A round times gsub, the other command line and gsub again, then the three in reverse
 order; ratios are of the other one's time to gsub's: above 1 gsub is faster now. A row counts only where the interval of
@@ -88,6 +90,9 @@ def arguments():
     parser.add_argument("--winograd", choices=["off", "f2", "f4"], help="what gsub may use; without: as gsub does by default")
     parser.add_argument("--passes", metavar="LIST", help="gsub runs the original through these passes")
     parser.add_argument("--peers", default=ENGINES, help=f"{ENGINES}; onnxruntime_plain has its optimizations off")
+    parser.add_argument("--tune", action="append", default=[], metavar="NAME=OPTIONS",
+                        help="a further row of each model: its kernels as `gsub tune` with these options chooses them; "
+                             "records that WORK has of that name are taken as they are")
     parser.add_argument("--optimize", default="", metavar="OPTIONS", help="further options of `gsub optimize`")
     parser.add_argument("--work", default="build/compare", help="models, inputs and outputs are kept here")
     parser.add_argument("--venv", help="default: WORK/venv")
@@ -134,7 +139,7 @@ def measure(options):
             if options.baseline:
                 yield from baseline.measure_model(options, work, kind, model, threads)
             else:
-                yield from measure_model(options, python, work, kind, model, variants_of(options, model), threads)
+                yield from measure_model(options, python, work, kind, model, threads)
 
 
 def chosen(options, work, folder):
@@ -160,12 +165,30 @@ def variants_of(options, model):
     return variants
 
 
-def measure_model(options, python, work, kind, model, variants, threads):
+def tuned(options, folder, model, threads):
+    """Rows of a model that are tuned: their options, and what tuning took."""
+    variants, took = {}, {}
+    for name, how in (text.partition("=")[::2] for text in options.tune):
+        records, told = folder / f"{name}.jsonl", folder / f"{name}.json"
+        if not records.exists():
+            call(options.gsub, "--quiet", "--threads", threads, "--json", told, "tune", model, "--records", records,
+                 "--no-check", *shlex.split(how))
+            records.touch()  # where nothing is better
+        variants[name] = ["--records", str(records)]
+        if told.exists():
+            took[name] = {key: json.loads(told.read_text())[key] for key in ("method", "seconds", "scored", "trials")}
+    return variants, took
+
+
+def measure_model(options, python, work, kind, model, threads):
+    variants = variants_of(options, model)
     folder = work / model.stem
     folder.mkdir(exist_ok=True)
     better = model if options.passes else folder / "optimized.onnx"
     if not options.passes:
         call(options.gsub, "--quiet", "optimize", model, "-o", better, *shlex.split(options.optimize))
+    ways, took = tuned(options, folder, better, max(threads))
+    variants |= ways
     made = peer(python, "inputs", model, folder / "inputs")
     facts = once(options, python, folder, model, better, made, variants, max(threads))
     for count in threads:
@@ -184,7 +207,7 @@ def measure_model(options, python, work, kind, model, variants, threads):
         for variant in variants:
             row = {"bench": "compare", "model": model.stem, "kind": "variant" if variant else kind, "variant": variant,
                    "threads": count, **of_best_peer(ours[variant], theirs), "weights": made["weights"],
-                   "steps": facts["steps"][variant]}
+                   "steps": facts["steps"][variant]} | ({"tuning": took[variant]} if variant in took else {})
             for key in ("error", "memory"):
                 row[key] = {e: facts[key][e] for e in options.peers} | {"gsub": facts[key][variant]}
             yield row
