@@ -1,12 +1,13 @@
 // Micro-kernels: cycles of a turn of the products' inner loops, measured and predicted.
 //
-//     bench_micro_kernels [--rounds N] [--every N] [--core NAME] [--check]
+//     bench_micro_kernels [--rounds N] [--every N] [--core NAME] [--calibrate] [--check]
 //
 // For each register tile and unrolling that the config space of a product admits, with AVX-512 and AVX2 as far as they
 // run here, the kernel of the template is emitted as machine code and called with data in the first cache. A turn of
 // its loop is timed by two numbers of steps, in turns with a loop of independent multiply-adds of the same width, which
 // tells the clock: N (30) rounds, of each the least. It is predicted by `machine::pipeline_run` on the instructions of
-// the same kernel, with the ports of this machine's micro-architecture, or of NAME. `--every N` takes every Nth one.
+// the same kernel, with the ports of this machine's micro-architecture, or of NAME, or as `--calibrate` measures them
+// first. `--every N` takes every Nth one.
 // Prints the mean error, the share within 10 % and what lies beyond that; `--check` asks that every kernel was timed
 // and predicted, not how well.
 #include "measurement.hpp"
@@ -14,6 +15,7 @@
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/codegen/x86/emit_x86.hpp>
 #include <gsub/codegen/x86/instruction_stream.hpp>
+#include <gsub/codegen/x86/port_calibration.hpp>
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/machine/pipeline.hpp>
 #include <gsub/machine/pipeline_run.hpp>
@@ -39,7 +41,7 @@ struct settings {
     int rounds = 30;
     std::size_t every = 1;
     std::string core;
-    bool check = false;
+    bool calibrate = false, check = false;
 };
 
 struct micro_kernel {
@@ -216,7 +218,13 @@ int run(settings const& s) {
     auto const* core = &microarchitecture_of(machine);
     for (auto const& row : microarchitectures())
         if (row.name == s.core) core = &row;
-    core_ports const ports{*core};
+    auto calibrated = *core;
+    std::optional<measured_port_table> table;
+    if (s.calibrate) {
+        table.emplace(codegen::calibrate_ports().value(), *core);
+        calibrated.ports = &table->table();
+    }
+    core_ports const ports{calibrated};
     bench::sample errors, signed_errors;
     std::vector<outlier> beyond;
     std::size_t number = 0;
@@ -276,10 +284,13 @@ int main(int argc, char** argv) {
             s.every = static_cast<std::size_t>(std::max(1, number()));
         else if (word == "--core" && a + 1 < argc)
             s.core = argv[++a];
+        else if (word == "--calibrate")
+            s.calibrate = true;
         else if (word == "--check")
             s.check = true;
         else {
-            std::fprintf(stderr, "bench_micro_kernels [--rounds N] [--every N] [--core NAME] [--check]\n");
+            std::fprintf(stderr,
+                         "bench_micro_kernels [--rounds N] [--every N] [--core NAME] [--calibrate] [--check]\n");
             return 2;
         }
     }

@@ -184,9 +184,10 @@ inline constexpr port_table rows[] = {
 
 /// All port tables. *Source* ports and latencies as LLVM's scheduling models have them after the vendors' optimization
 /// guides (AMD 58455 for Zen 5, Arm's of Neoverse N1, V1, N2, V2 and Cortex-A53, Intel's manual); division and square
-/// roots of other x86 after uops.info. Of Zen 5, latencies and rates of all classes at 16, 32 and 64 bytes were measured
-/// on such a server (`codegen::calibrate_ports`: chains and independent instructions, against a chain of additions),
-/// and micro-kernels compared (tests/machine/pipeline.cpp). The others, `modelled_only`, were compared with no machine.
+/// roots of other x86 after uops.info. Of Zen 5, latencies and rates of all classes at 16, 32 and 64 bytes were
+/// measured on such a server (`codegen::calibrate_ports`: chains and independent instructions, against a chain of
+/// additions), and micro-kernels compared (tests/machine/pipeline.cpp). The others, `modelled_only`, were compared with
+/// no machine.
 [[nodiscard]] constexpr std::span<port_table const> port_tables() noexcept {
     return detail::port_rows::rows;
 }
@@ -222,9 +223,7 @@ public:
     }
     /// Whether what is computed with it is of a machine that nobody here could compare with.
     [[nodiscard]] constexpr bool modelled_only() const noexcept { return table_->modelled_only; }
-    [[nodiscard]] constexpr double issue() const noexcept {
-        return table_->issue > 0 ? table_->issue : core_->issue;
-    }
+    [[nodiscard]] constexpr double issue() const noexcept { return table_->issue > 0 ? table_->issue : core_->issue; }
     /// Instructions in flight; an in-order core has those that it issues at once.
     [[nodiscard]] constexpr double window() const noexcept { return core_->reorder_buffer; }
 
