@@ -5,7 +5,7 @@
 // For each register tile and unrolling that the config space of a product admits, with AVX-512 and AVX2 as far as they
 // run here, the kernel of the template is emitted as machine code and called with data in the first cache. A turn of
 // its loop is timed by two numbers of steps, in turns with a loop of independent multiply-adds of the same width, which
-// tells the clock: N (30) rounds, of each the least. It is predicted by `machine::pipeline_run` on the instructions of
+// tells the clock: N (100) rounds, of each the least. It is predicted by `machine::pipeline_run` on the instructions of
 // the same kernel, with the ports of this machine's micro-architecture, or of NAME, or as `--calibrate` measures them
 // first. `--every N` takes every Nth one.
 // Prints the mean error, the share within 10 % and what lies beyond that; `--check` asks that every kernel was timed
@@ -38,7 +38,7 @@ namespace {
 using namespace gsub;
 
 struct settings {
-    int rounds = 30;
+    int rounds = 100;
     std::size_t every = 1;
     std::string core;
     bool calibrate = false, check = false;
