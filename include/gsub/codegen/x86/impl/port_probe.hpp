@@ -51,7 +51,8 @@ private:
         for (auto const r : integers) c_.mov(Xbyak::Reg64{r}, 1);
         c_.lea(c_.r8, c_.ptr[c_.rdi + 2040]); // of which the content is its address
         c_.xor_(c_.r9, c_.r9);
-        for (int v = 0; v < 16; ++v) c_.vmovups(vector(zmm_ ? 64 : 32, v), c_.ptr[c_.rdi + 64 * (v % 2)]);
+        for (int v = 0; v < 16; ++v)
+            c_.vmovups(vector(zmm_ ? 64 : 32, v), c_.ptr[c_.rdi + std::size_t{64} * (v % 2 ? 1u : 0u)]);
         c_.align(64);
         c_.L(top_);
     }
