@@ -23,7 +23,7 @@ done
 require_packages $build_packages
 
 benches="bench_search bench_rewrite bench_import bench_passes bench_lower bench_steps"
-[ "$quick" ] || benches="$benches bench_rules bench_kernels bench_predict bench_networks bench_operators"
+[ "$quick" ] || benches="$benches bench_rules bench_kernels bench_micro_kernels bench_predict bench_networks bench_operators"
 step "building (build/release)"
 cmake --preset release >/dev/null
 # shellcheck disable=SC2086
@@ -131,6 +131,7 @@ else
     run $out/import.jsonl $bin/bench_import
     run $out/lower.jsonl $bin/bench_lower
     run $out/kernels.jsonl $bin/bench_kernels
+    run $out/micro_kernels.jsonl $bin/bench_micro_kernels
     run $out/predict.jsonl $bin/bench_predict
     run $out/rank.jsonl $bin/bench_predict rank
     run $out/pairs.jsonl $bin/bench_predict pairs

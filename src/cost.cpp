@@ -12,6 +12,7 @@
 #include <gsub/cost/impl/lowered.ipp>
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/impl/measured.ipp>
+#include <gsub/cost/impl/port_file.ipp>
 #include <gsub/cost/impl/relative.ipp>
 #include <gsub/cost/impl/scheduled_time.ipp>
 #include <gsub/cost/impl/table.ipp>

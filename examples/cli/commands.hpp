@@ -126,6 +126,7 @@ struct tune_request {
     std::string method = "hybrid"; ///< or `static`, `measured`
     std::string records;           ///< file that records are appended to; empty: none
     std::string passes;            ///< a list that runs before lowering; empty: `default`
+    std::string ports;             ///< file of `gsub calibrate --ports`; empty: the built-in row
     std::string report, svg;       ///< page, and its scatter plot alone, that are written; empty: none
     std::optional<double> seconds;
     std::uint64_t points = 0;       ///< candidates of an algorithm that the cost model scores; 0: the library's number
@@ -201,6 +202,7 @@ answer bench(bench_request const& r, session const& s);
 
 struct calibrate_request {
     std::string profile; ///< file that the rates are added to; empty: none
+    std::string ports;   ///< file that the measured ports are written to; empty: none
 };
 answer calibrate(calibrate_request const& r, session const& s);
 

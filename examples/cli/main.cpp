@@ -275,8 +275,10 @@ int main(int argc, char** argv) {
     bench->add_flag("--profile", t.profile, "tell what each step takes");
 
     cli::calibrate_request calibration;
-    auto* calibrate = declare("calibrate", "measure the roofline of this machine with generated kernels", calibration,
-                              &cli::calibrate);
+    auto* calibrate = declare("calibrate", "measure the roofline of this machine with generated kernels, and its ports",
+                              calibration, &cli::calibrate);
+    calibrate->add_option("--ports", calibration.ports, "write the ports to this file, for `gsub tune --ports`")
+        ->type_name("FILE");
     calibrate
         ->add_option("--profile", calibration.profile,
                      "the rates are added to this file, for `gsub optimize --profile`")
@@ -315,6 +317,8 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"static", "hybrid", "measured"}));
     tune->add_option("--records", u.records,
                      "append what is found to this file, for --records of run, bench, compile and explain")
+        ->type_name("FILE");
+    tune->add_option("--ports", u.ports, "ports of the machine as `gsub calibrate --ports` wrote them, for predictions")
         ->type_name("FILE");
     tune->add_option("--report", u.report,
                      "one page of HTML: tasks and schedules, how the best came down, predicted beside measured times")

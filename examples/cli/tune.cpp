@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/port_file.hpp>
 #include <gsub/cost/scheduled_time.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/driver/compare_speed.hpp>
@@ -18,6 +19,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -137,6 +139,18 @@ void tell_task(tuning_task const& t, tuned_task const& done, gsub::report::table
     if (done.measured) data.back()["seconds"] = *done.measured;
 }
 
+// The ports of a file, which must be of the target's micro-architecture.
+std::optional<gsub::measured_port_table> ports_of(tune_request const& r, gsub::target const& machine) {
+    if (r.ports.empty()) return std::nullopt;
+    auto const& core = gsub::microarchitecture_of(machine);
+    auto const found = gsub::cost::read_ports(r.ports).value();
+    if (found.core != core.name)
+        throw gsub::error{gsub::error_code::usage,
+                          gsub::format_text("{} has the ports of {}, the target is a {}", gsub::quoted{r.ports},
+                                            gsub::quoted{found.core}, core.name)};
+    return gsub::measured_port_table{found, core};
+}
+
 // Times the model as it is built without records and with them, in turns.
 std::string time_both(gsub::any_graph const& g, tune_request const& r, gsub::target const& machine,
                       gsub::tune::database const& records, session const& s, gsub::io::json& data) {
@@ -228,9 +242,12 @@ answer tune(tune_request const& r, session const& s) {
         throw gsub::error{
             gsub::error_code::environment,
             gsub::format_text("this processor is no {}; --method static tunes for it", gsub::quoted{machine.name})};
+    auto const measured = ports_of(r, machine);
     auto const costs = gsub::cost::lowered::of(g, machine, {.threads = machine.threads});
-    auto const better =
-        gsub::cost::lowered::of(g, machine, {.threads = machine.threads, .model = gsub::cost::scheduled_cycles()});
+    auto const better = gsub::cost::lowered::of(g, machine,
+                                                {.threads = machine.threads,
+                                                 .model = gsub::cost::scheduled_cycles(),
+                                                 .ports = measured ? &measured->table() : nullptr});
     std::vector<gsub::tune::tuning_task> tasks;
     auto const keep = [&](gsub::kernel_graph const& k) {
         if (k.stage == gsub::lowering_stage::scheduled)
@@ -253,15 +270,11 @@ answer tune(tune_request const& r, session const& s) {
     auto const done = gsub::tune::tune(tasks, costs, machine, options, progress).value();
 
     answer a;
-    a.data = {{"model", r.model},
-              {"target", to_string(machine)},
-              {"method", r.method},
-              {"seconds", done.seconds},
-              {"tasks", tasks.size()},
-              {"tuned", done.tuned},
-              {"stopped_by", to_string(done.why)},
-              {"records", r.records},
-              {"kernels", gsub::io::json::array()}};
+    a.data = {{"model", r.model},        {"target", to_string(machine)},
+              {"method", r.method},      {"ports", r.ports.empty() ? "built-in" : r.ports},
+              {"seconds", done.seconds}, {"tasks", tasks.size()},
+              {"tuned", done.tuned},     {"stopped_by", to_string(done.why)},
+              {"records", r.records},    {"kernels", gsub::io::json::array()}};
     gsub::report::table table{
         {"task", "kernels", "MFLOP", "predicted", "tuned", "measured", "tuned", "ratio", "schedule"}};
     for (std::size_t i = 0; i < tasks.size(); ++i) tell_task(tasks[i], done.tasks[i], table, a.data["kernels"]);

@@ -406,6 +406,25 @@ class Cli(unittest.TestCase):
         self.file("p.jsonl", (json.dumps(line) + "\n" + json.dumps({**line, "roofline": {"launch": -1}}) + "\n").encode())
         self.assertIn("1 lines are no records", self.gsub(*optimize, "--cost", "fused", "--profile", "p.jsonl").stderr)
         self.gsub("calibrate", "--profile", "no/such/folder/p.jsonl", exit=5)
+        self.calibrate_ports(digits, found)
+
+    def calibrate_ports(self, digits, found):
+        if "ports" not in found:  # no machine code in memory that could be timed
+            self.assertIn("AVX2", self.gsub("calibrate", "--ports", "ports.json", exit=5).stderr)
+            return
+        self.assertLessEqual({"fma", "load", "store", "branch"}, {use["class"] for use in found["ports"]["uses"]})
+        told = self.gsub("calibrate", "--ports", "ports.json").stdout
+        for words in ("beside the built-in row", "written  ports.json"):
+            self.assertIn(words, told)
+        tune = ("tune", digits, "--method", "static", "--points", 20, "--no-check", "--ports", "ports.json", "--json", "t.json")
+        self.gsub(*tune)
+        self.assertEqual(json.loads((self.at / "t.json").read_text())["ports"], "ports.json")
+        other = "zen3" if found["ports"]["core"] == "zen2" else "zen2"
+        self.assertIn(other, self.gsub(*tune, "--target", f"x86-64-avx2,cpu={other}", exit=2).stderr)
+        ports = json.loads((self.at / "ports.json").read_text())
+        ports["uses"][0]["latency"] = -1
+        self.file("ports.json", json.dumps(ports).encode())
+        self.assertIn("use 0", self.gsub(*tune, exit=4).stderr)
 
     def test_costs_are_those_of_the_machine_that_is_named(self):
         self.gsub("models", "t2", "-o", "t2.onnx")

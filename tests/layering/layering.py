@@ -50,6 +50,7 @@ EDGES = {
 # Definitions that a file of src/ of their own compiles; all others stand in that of their layer.
 OWN_SOURCE = {
     "gsub/codegen/x86/impl/emit_x86.ipp": "jit.cpp",  # a library of its own, which needs Xbyak
+    "gsub/codegen/x86/impl/port_calibration.ipp": "jit.cpp",
     "gsub/driver/impl/jit.ipp": "jit.cpp",
     "gsub/tune/impl/mpi_scorer.ipp": "mpi.cpp",  # a library of its own, which needs MPI
     "gsub/eval/impl/reference_kernel.ipp": "eval_kernels.cpp",  # Eigen takes as long as all the rest of the layer
@@ -89,7 +90,10 @@ NOT_IN_UMBRELLA = {
     "gsub/codegen/ir/kernel_loops.hpp": "for models of machine code alone; includes headers of machine",
     "gsub/codegen/x86/instruction_stream.hpp": "as gsub/codegen/ir/kernel_loops.hpp",
     "gsub/codegen/x86/emit_x86.hpp": "a component of its own, gsub::jit: includes Xbyak",
+    "gsub/codegen/x86/port_calibration.hpp": "of the component gsub::jit",
     "gsub/driver/jit.hpp": "the header of gsub::jit",
+    "gsub/target/measured_ports.hpp": "for calibrations alone",
+    "gsub/cost/port_file.hpp": "as gsub/io/json.hpp",
     "gsub/tune/mpi_scorer.hpp": "a component of its own, gsub::mpi: includes MPI",
     "gsub/io/protobuf.hpp": "includes protozero; what reads and writes files includes it where it needs it",
 }

@@ -43,6 +43,9 @@ struct lowered_options {
     double weight_bytes = 0;
     /// Calibrated rates of the machine, of all these threads together: they refine clock and bandwidth.
     std::optional<roofline> rates{};
+    /// Measured ports of the machine (`measured_port_table`), for models of pipelines; null: those of its row. They
+    /// must outlive the model.
+    port_table const* ports = nullptr;
     /// Lowering and scalar rows and evaluators of the graph's operators, where these are not gsub's own alone.
     std::span<lowering_row const> rows{};
     std::span<scalar_row const> scalars{};

@@ -16,8 +16,9 @@ namespace gsub::machine {
 /// Runs instructions of one code, in any order of its stretches: what a loop repeats, and what stands before and behind
 /// it, overlap as they do in a core. Instructions enter in order, so many a cycle, while the window has room; each
 /// starts on a port of its class when its operands are there, vector operations from a scheduler that holds some of
-/// them, and leaves in order. Moves between vector registers and zeros take no port. Registers are renamed; data come
-/// from the first cache. *Complexity* O(1) an instruction, for the cycles that ports are busy about it.
+/// them and on the port for which fewest wait as they enter, and leaves in order. Moves between vector registers and
+/// zeros take no port. Registers are renamed; data come from the first cache. *Complexity* O(1) an instruction, for the
+/// cycles that ports are busy about it.
 class pipeline_run {
 public:
     /// *Requires* code and a core that live as long.
@@ -47,13 +48,16 @@ private:
     GSUB_LAZY std::uint32_t set_of(std::uint32_t ports);
     GSUB_LAZY double take(std::uint32_t ports, std::uint32_t set, double from, double busy);
 
+    GSUB_LAZY int port_of(std::uint32_t ports, double now);
     GSUB_LAZY double begin(step const& s, double entered, double operands);
 
     core_ports const* core_;
     std::vector<step> code_;
     std::vector<register_id> operands_;
-    std::vector<double> ready_;       // by register: when its value is there
-    std::vector<double> waiting_;     // a heap: when vector operations in the scheduler start
+    std::vector<double> ready_;                      // by register: when its value is there
+    std::vector<double> waiting_;                    // a heap: when vector operations in the scheduler start
+    std::array<std::vector<double>, 32> waiting_at_; // heaps by port: when what is to begin there does
+    unsigned turn_ = 0;
     std::vector<double> leaving_;     // of instructions in the window
     std::vector<double> queue_;       // of vector operations: when they get to the scheduler
     std::vector<std::uint32_t> busy_; // ports by cycle, in a ring

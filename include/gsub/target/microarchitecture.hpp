@@ -12,6 +12,7 @@
 namespace gsub {
 
 struct target;
+struct port_table;
 
 /// Micro-architecture: a row of the table. Widths are those of the units: a wider vector takes several passes.
 struct microarchitecture {
@@ -41,6 +42,8 @@ struct microarchitecture {
     double kept_share = 0.25, lost_share = 1.5;
     /// Vectors of its set that it multiplies a cycle; 0: as the set says. `host()` and `parse_target` tell it.
     std::int32_t fma_per_cycle = 0;
+    /// Ports that were measured (`measured_port_table`); null: those of the table `port_tables()`.
+    port_table const* ports = nullptr;
 
     /// Whether a processor reports a name that is one of `cpus`.
     [[nodiscard]] constexpr bool reported_as(std::string_view processor) const noexcept {

@@ -55,6 +55,7 @@ struct port_table {
     double accumulate_latency = 0; ///< of an fma to its addend in the next one, 0: as to any operand
     bool in_order = false;         ///< whether instructions start in the order of the program
     bool modelled_only = true;     ///< whether nobody here could compare it with such a machine
+    double issue = 0;              ///< instructions a cycle; 0: as the micro-architecture says
 };
 
 namespace detail::port_rows {
@@ -71,7 +72,7 @@ using enum instruction_class;
 // f0 f1 f2 f3: vectors; l0 l1 l2 l3; s0 s1; a0 ... a5, of which the last three branch
 inline constexpr port_use zen5_uses[] = {
     {fma, 0, ports(0, 1)}, {multiply, 0, ports(0, 1), 3}, {add, 0, ports(2, 3), 2}, {maximum, 0, ports(2, 3), 2},
-    {divide, 0, ports(1), 15, 5}, {square_root, 0, ports(1), 14, 4.5}, {logic, 0, ports(0, 1, 2, 3), 2},
+    {divide, 0, ports(0, 1), 10, 5}, {square_root, 0, ports(0, 1), 14, 9}, {logic, 0, ports(0, 1, 2, 3), 2},
     {shuffle, 0, ports(0, 1, 2, 3), 2}, {shuffle, 32, ports(1, 2), 4}, {shuffle, 64, ports(1, 2), 5},
     {convert, 0, ports(2, 3), 3},
     {load, 0, ports(4, 5, 6, 7), 4}, {load, 16, ports(4, 5), 7}, {broadcast, 0, ports(4, 5), 7},
@@ -183,15 +184,16 @@ inline constexpr port_table rows[] = {
 
 /// All port tables. *Source* ports and latencies as LLVM's scheduling models have them after the vendors' optimization
 /// guides (AMD 58455 for Zen 5, Arm's of Neoverse N1, V1, N2, V2 and Cortex-A53, Intel's manual); division and square
-/// roots of x86 after uops.info. Of Zen 5, latencies of arithmetic and rates of all vector classes at 16, 32 and 64
-/// bytes were measured on such a server (chains and twelve independent instructions, against a chain of multiply-adds),
-/// and micro-kernels compared (tests/machine/pipeline.cpp). The others, `modelled_only`, were compared with no machine.
+/// roots of other x86 after uops.info. Of Zen 5, latencies and rates of all classes at 16, 32 and 64 bytes were
+/// measured on such a server (`codegen::calibrate_ports`: chains and independent instructions, against a chain of
+/// additions), and micro-kernels compared (tests/machine/pipeline.cpp). The others, `modelled_only`, were compared with
+/// no machine.
 [[nodiscard]] constexpr std::span<port_table const> port_tables() noexcept {
     return detail::port_rows::rows;
 }
 
 /// Ports of a core: its row of micro-architectures joined with its port table. Says what models of pipelines ask.
-/// *Requires* a row that lives as long.
+/// A core whose row points to measured ports has those. *Requires* a row that lives as long.
 class core_ports {
 public:
     /// How one instruction runs.
@@ -201,7 +203,8 @@ public:
         double busy = 1;    ///< cycles of a port, all passes together
     };
 
-    explicit constexpr core_ports(microarchitecture const& core) noexcept : core_(&core), table_(&table_of(core)) {}
+    explicit constexpr core_ports(microarchitecture const& core) noexcept
+        : core_(&core), table_(core.ports ? core.ports : &table_of(core)) {}
 
     [[nodiscard]] constexpr microarchitecture const& core() const noexcept { return *core_; }
     [[nodiscard]] constexpr port_table const& table() const noexcept { return *table_; }
@@ -220,7 +223,7 @@ public:
     }
     /// Whether what is computed with it is of a machine that nobody here could compare with.
     [[nodiscard]] constexpr bool modelled_only() const noexcept { return table_->modelled_only; }
-    [[nodiscard]] constexpr double issue() const noexcept { return core_->issue; }
+    [[nodiscard]] constexpr double issue() const noexcept { return table_->issue > 0 ? table_->issue : core_->issue; }
     /// Instructions in flight; an in-order core has those that it issues at once.
     [[nodiscard]] constexpr double window() const noexcept { return core_->reorder_buffer; }
 

@@ -12,6 +12,7 @@
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/runtime/program.hpp>
+#include <gsub/target/port_table.hpp>
 
 #include <algorithm>
 #include <map>
@@ -97,6 +98,7 @@ GSUB_LAZY_BODY lowered lowered::on(target const& machine, lowered_options const&
     // memory.
     constexpr std::uint64_t share = 64 << 20;
     if (machine.l3_bytes > 0) made.core_.l3_bytes = std::min(machine.l3_bytes, std::max(made.core_.l3_bytes, share));
+    made.core_.ports = options.ports;
     if (options.rates) {
         auto& core = made.core_;
         auto const threads = static_cast<double>(made.options_.threads);
@@ -124,10 +126,21 @@ GSUB_LAZY_BODY lowered lowered::of(any_graph const& g, target const& machine, lo
 }
 
 GSUB_LAZY_BODY hash128 lowered::parameters() const {
+    hasher ports;
+    if (core_.ports) {
+        ports.add_real(core_.ports->issue).add_real(core_.ports->accumulate_latency);
+        for (auto const& u : core_.ports->uses)
+            ports.add(static_cast<std::uint64_t>(u.of))
+                .add(u.from_bytes)
+                .add(u.ports)
+                .add_real(u.latency)
+                .add_real(u.busy);
+    }
     return hasher{}
         .add("lowered")
         .add(to_string(machine_))
         .add(core_.name)
+        .add(ports.finish())
         .add(isa_->name)
         .add(options_.threads)
         .add(static_cast<std::uint64_t>(options_.winograd))

@@ -89,10 +89,44 @@ GSUB_LAZY_BODY double pipeline_run::begin(step const& s, double entered, double 
         waiting_.pop_back();
     }
     queued = entered_;
-    auto const start = take(s.ports, s.set, std::max(operands, entered_), s.busy);
+    auto const port = port_of(s.ports, std::max(entered, entered_));
+    auto const ports = port < 0 ? s.ports : std::uint32_t{1} << port;
+    auto const start = take(ports, port < 0 ? s.set : set_of(ports), std::max(operands, entered_), s.busy);
     waiting_.push_back(start);
     std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>{});
+    if (port >= 0) {
+        auto& waiting = waiting_at_[static_cast<std::size_t>(port)];
+        waiting.push_back(start);
+        std::push_heap(waiting.begin(), waiting.end(), std::greater<>{});
+    }
     return start;
+}
+
+// The port that an operation gets as it enters: of those that may take it, the one for which fewest wait; of equals
+// the next one, each time that there are some. Below 0: it takes one as it begins.
+GSUB_LAZY_BODY int pipeline_run::port_of(std::uint32_t ports, double now) {
+    if (core_->table().in_order) return -1;
+    auto best = -1;
+    std::size_t least = 0;
+    auto equals = 0;
+    for (int n = 0, all = std::popcount(ports); n < all; ++n) {
+        // The nth of them, from another one each time.
+        auto rest = ports;
+        for (auto skip = (static_cast<unsigned>(n) + turn_) % static_cast<unsigned>(all); skip > 0; --skip)
+            rest &= rest - 1;
+        auto const port = std::countr_zero(rest);
+        auto& waiting = waiting_at_[static_cast<std::size_t>(port)];
+        while (!waiting.empty() && waiting.front() <= now) {
+            std::pop_heap(waiting.begin(), waiting.end(), std::greater<>{});
+            waiting.pop_back();
+        }
+        if (best < 0 || waiting.size() < least)
+            best = port, least = waiting.size(), equals = 1;
+        else
+            equals += waiting.size() == least;
+    }
+    turn_ += equals > 1;
+    return best;
 }
 
 GSUB_LAZY_BODY void pipeline_run::run(std::size_t first, std::size_t last) {
