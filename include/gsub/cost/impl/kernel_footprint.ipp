@@ -169,7 +169,7 @@ private:
             std::sort(g.pieces.begin(), g.pieces.end());
             touched t;
             t.buffer = g.first->buffer;
-            t.stage = loops_.stages.at(&block);
+            t.stage = loops_.stage_of(block);
             for (auto const& term : g.first->offset.terms())
                 t.moves.push_back({loops_.same[index(term.of)], term.factor});
             t.written = g.written;

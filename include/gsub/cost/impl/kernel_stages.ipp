@@ -23,7 +23,12 @@ struct walked_loops {
     std::vector<double> parted;
     // By node, the stage that it is a part of: what reads scratch that something before it in the same list has written
     // begins one. Stages take longer than a core looks ahead, so that one does not hide what another waits for.
-    std::map<codegen::statement const*, std::size_t> stages;
+    std::map<codegen::statement const*, std::size_t> stages; // of nodes behind the first stage
+    [[nodiscard]] std::size_t stage_of(codegen::statement const& n) const {
+        if (stages.empty()) return 0;
+        auto const found = stages.find(&n);
+        return found == stages.end() ? 0 : found->second;
+    }
     std::vector<double> stage_cycles; // that units, chains and loops take
 };
 
@@ -33,7 +38,8 @@ class stage_finder {
 public:
     stage_finder(codegen::kernel const& k, walked_loops& loops) : k_(k), loops_(loops) {
         loops_.stage_cycles.push_back(0);
-        find_stages(k.body, 0);
+        auto const written = std::ranges::any_of(k.buffers, [](auto const& b) { return b.workspace; });
+        if (written) find_stages(k.body, 0);
     }
 
 private:
@@ -65,7 +71,7 @@ private:
             }
             for (std::size_t b = 0; b < written.size(); ++b)
                 written[b] = static_cast<char>(written[b] | use.written[b]);
-            loops_.stages[&n] = stage;
+            if (stage > 0) loops_.stages.emplace(&n, stage);
             find_stages(n.body, stage);
             find_stages(n.otherwise, stage);
         }
