@@ -64,8 +64,8 @@ GSUB_LAZY_BODY reg expression_lowerer::load(std::int32_t id, tile_place here, st
         return values_.value_of(std::move(outside), out);
     }
     // Lanes beyond the tail may hold anything that can be read: nobody stores them.
-    auto const whole = i.op == opcode::load && i.order.empty() && here.lanes == all &&
-                       reads_whole_vector(i.offset, from, t.chosen);
+    auto const whole =
+        i.op == opcode::load && i.order.empty() && here.lanes == all && reads_whole_vector(i.offset, from, t.chosen);
     if (t.chosen.by >= 0) {
         i.operands[0] = chosen_entry(t.chosen, here, out);
         i.entry = t.chosen.stride;

@@ -41,6 +41,8 @@ private:
         std::int32_t buffer;
         std::size_t at;
     };
+    GSUB_LAZY void forget();
+    GSUB_LAZY void fill_slots();
     GSUB_LAZY [[nodiscard]] static bool is_value(std::vector<instruction> const& code, known_value& v,
                                                  instruction const& i);
 
@@ -48,7 +50,9 @@ private:
     statement_list const* list_ = nullptr; // whose last block is the one that is known
     std::size_t length_ = 0;
     std::vector<known_value> values_;
-    std::vector<std::uint64_t> keys_; // of the values: equal where these are, and soon compared
+    std::vector<std::uint64_t> keys_;  // of the values: equal where these are, and soon compared
+    std::vector<std::uint32_t> slots_; // hash table with open addressing: numbers of values plus 1; a power of 2
+    std::uint64_t loaded_ = 0;         // buffers that known values read, by their numbers modulo 64
     std::vector<reg> expressions_;
 };
 

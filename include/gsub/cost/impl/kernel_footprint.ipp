@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -136,21 +137,27 @@ private:
         }
         return all;
     }
+    // Places of one buffer that move alike.
+    struct places {
+        codegen::instruction const* first = nullptr;
+        std::vector<std::pair<double, double>> pieces{}; // bytes, from and to
+        bool written = false;
+    };
     void touch(statement const& block, std::vector<touched>& all) {
-        struct places {
-            codegen::instruction const* first;
-            std::vector<std::pair<double, double>> pieces; // bytes, from and to
-            bool written;
-        };
-        std::vector<places> groups;
+        std::size_t used = 0; // of the groups
         for (auto const& i : block.code) {
             if (i.buffer < 0) continue;
             auto const same = [&](places const& p) {
                 return p.first->buffer == i.buffer && std::ranges::equal(p.first->offset.terms(), i.offset.terms());
             };
-            auto group = std::find_if(groups.begin(), groups.end(), same);
+            auto const end = groups_.begin() + static_cast<std::ptrdiff_t>(used);
+            auto group = std::find_if(groups_.begin(), end, same);
             auto const written = i.op == codegen::opcode::store;
-            if (group == groups.end()) group = groups.insert(groups.end(), {&i, {}, written});
+            if (group == end) {
+                if (used++ == groups_.size()) group = groups_.emplace(groups_.end());
+                group->first = &i, group->written = written;
+                group->pieces.clear();
+            }
             group->written = group->written || written;
             auto const size = static_cast<double>(byte_size(k_.buffers[index(i.buffer)].element));
             auto const count = i.op == codegen::opcode::broadcast ? 1 : i.lanes > 0 ? i.lanes : k_.lanes;
@@ -165,8 +172,8 @@ private:
             else
                 add(0, count);
         }
-        for (auto& g : groups) {
-            std::sort(g.pieces.begin(), g.pieces.end());
+        for (auto& g : std::span{groups_}.first(used)) {
+            if (!std::ranges::is_sorted(g.pieces)) std::sort(g.pieces.begin(), g.pieces.end());
             touched t;
             t.buffer = g.first->buffer;
             t.stage = loops_.stage_of(block);
@@ -184,7 +191,7 @@ private:
             t.at = g.pieces[0].first;
             t.span = last - t.at;
             t.missed.fill(t.bytes());
-            merge(all, {std::move(t)});
+            merge(all, std::move(t));
         }
     }
     // What a loop touches over all its turns, by what it does in one.
@@ -230,6 +237,7 @@ private:
     codegen::kernel const& k_;
     microarchitecture const& core_;
     walked_loops const& loops_;
+    std::vector<places> groups_;             // kept from block to block
     std::vector<int> inside_;                // of parts, whether they have been turned
     std::map<std::size_t, double> divisors_; // of parts, by variable
 };

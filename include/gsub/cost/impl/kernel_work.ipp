@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -192,9 +193,9 @@ private:
         auto const begin = own ? 0.0 : values_.limit_of(n.begin, true);
         auto const end = own ? static_cast<double>(k_.parallel_extent) : values_.limit_of(n.end, false);
         auto const turns = std::max(0.0, end - begin);
-        auto const reduces = accumulates_.contains(&n);
-        walked_.loops[&n].entries += runs.times, walked_.loops[&n].turns += runs.times * turns;
-        auto const inner = !own && block_runs<>::is_straight(n.body);
+        auto const& facts = facts_of(n);
+        facts.counts->entries += runs.times, facts.counts->turns += runs.times * turns;
+        auto const inner = !own && facts.straight, reduces = facts.reduces;
         if (own)
             spend(runs.times * turns * position_cycles);
         else
@@ -207,15 +208,34 @@ private:
             walk(n.body, 0, {runs.times * weight, further, inner});
         });
     }
+    // What does not change from visit to visit of a loop.
+    struct loop_facts {
+        walked_loops::loop_counts* counts = nullptr;
+        bool straight = false, reduces = false;
+    };
+    loop_facts const& facts_of(statement const& n) {
+        auto const [found, is_new] = loops_.try_emplace(&n);
+        if (is_new) found->second = {&walked_.loops[&n], block_runs<>::is_straight(n.body), accumulates_.contains(&n)};
+        return found->second;
+    }
+    // A run with its work where its condition holds, and where it does not.
+    struct counted_run {
+        block_run run;
+        std::optional<block_work> work[2];
+    };
     // Counts a run; gives the place behind it.
     std::size_t count_run(std::vector<statement> const& statements, std::size_t from, list_runs const& runs) {
-        auto const run = block_runs<>::run_from(statements, from);
+        auto const [found, is_new] = runs_.try_emplace(&statements[from]);
+        if (is_new) found->second.run = block_runs<>::run_from(statements, from);
+        auto const& run = found->second.run;
         auto const whole = runs.turned && from == 0 && run.to == statements.size();
         auto const holds = !run.asked || values_.hold(run.asked->conditions);
         for (auto i = from; run.asked && i < run.to; ++i)
             if (statements[i].kind == codegen::statement_kind::branch) note_side(statements[i], holds, runs.times);
         if (run.asked) spend(runs.times);
-        count(work_of(statements, run, holds), {runs.times, runs.steps, whole});
+        auto& work = found->second.work[holds];
+        if (!work) work = counter_.work_of(blocks_.joined(statements, run, holds));
+        count(*work, {runs.times, runs.steps, whole});
         return run.to;
     }
     // Finds the loops that have steps of accumulators which are set outside of them.
@@ -262,13 +282,6 @@ private:
         auto const others = std::max(1.0, core_.reorder_buffer / std::max(1.0, issued * steps));
         spend(times * (std::max(units, chain / others) + w.latency / std::max(1.0, others / 2)));
     }
-    // Of a run, once.
-    block_work const& work_of(std::vector<statement> const& statements, block_run const& run, bool holds) {
-        auto const [found, is_new] = work_.try_emplace({&statements[run.from], holds});
-        if (is_new) found->second = counter_.work_of(blocks_.joined(statements, run, holds));
-        return found->second;
-    }
-
     codegen::kernel const& k_;
     microarchitecture const& core_;
     kernel_time made_;
@@ -279,11 +292,12 @@ private:
     std::vector<int> inside_; // of parts, whether their values are known here
     std::size_t visits_ = 0;
     block_counter<> counter_;
-    std::set<statement const*> accumulates_;  // loops
-    std::size_t instructions_ = 0;            // seen so far
-    std::vector<std::size_t> set_at_;         // by register: the last instruction that has set it
-    std::vector<codegen::reg> steps_;         // accumulators that no instruction around has set yet
-    std::map<std::pair<statement const*, bool>, block_work> work_; // by the first of a run, and whether it holds
+    std::set<statement const*> accumulates_; // loops
+    std::size_t instructions_ = 0;           // seen so far
+    std::vector<std::size_t> set_at_;        // by register: the last instruction that has set it
+    std::vector<codegen::reg> steps_;        // accumulators that no instruction around has set yet
+    std::map<statement const*, loop_facts> loops_;
+    std::map<statement const*, counted_run> runs_; // by the first of them
 };
 
 } // namespace gsub::cost::detail

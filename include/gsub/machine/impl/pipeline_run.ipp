@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
 
 namespace gsub::machine {
 
@@ -15,10 +14,15 @@ inline constexpr double mispredicted_cycles = 13;
 // Vector operations that wait for their operands, and those that have entered and wait for a place there. Measured on
 // Zen 5, whose three schedulers hold 38 each: what an operation finds full is its own.
 inline constexpr std::size_t waiting_operations = 60, queued_operations = 96;
+
+GSUB_LAZY [[nodiscard]] std::uint32_t cycles_of(double busy) noexcept {
+    return static_cast<std::uint32_t>(std::max(1.0f, std::ceil(static_cast<float>(busy))));
+}
 } // namespace detail
 
 GSUB_LAZY_BODY pipeline_run::pipeline_run(std::span<instruction const> code, core_ports const& core)
     : core_(&core),
+      starting_(cycles_known, 0),
       leaving_(static_cast<std::size_t>(std::max(1.0, core.window())), 0),
       queue_(detail::queued_operations, 0),
       busy_(cycles_known, 0),
@@ -28,12 +32,13 @@ GSUB_LAZY_BODY pipeline_run::pipeline_run(std::span<instruction const> code, cor
     for (auto const& i : code) {
         auto const own = core.of(i.what, i.bytes);
         step s;
-        s.ports = own.ports, s.latency = static_cast<float>(own.latency), s.busy = static_cast<float>(own.busy);
+        s.ports = own.ports, s.latency = static_cast<float>(own.latency), s.busy = detail::cycles_of(own.busy);
+        s.done = std::max(s.latency, static_cast<double>(static_cast<float>(own.busy)));
         s.set = set_of(s.ports);
         if (i.folds_load()) {
             auto const load = core.of(i.folded_class(), i.memory.bytes);
             s.load_ports = load.ports, s.load_set = set_of(load.ports);
-            s.load_latency = static_cast<float>(load.latency), s.load_busy = static_cast<float>(load.busy);
+            s.load_latency = static_cast<float>(load.latency), s.load_busy = detail::cycles_of(load.busy);
         }
         s.moves = i.what == instruction_class::logic && i.uses.size() < 2 && i.memory.bytes == 0 && i.bytes >= 32;
         s.waits = i.what < instruction_class::load;
@@ -56,9 +61,10 @@ GSUB_LAZY_BODY std::uint32_t pipeline_run::set_of(std::uint32_t ports) {
 }
 
 // Takes a port of a set for some cycles, the first that is free from a cycle on. *Returns* when.
-GSUB_LAZY_BODY double pipeline_run::take(std::uint32_t ports, std::uint32_t set, double from, double busy) {
-    auto at = std::max(static_cast<std::size_t>(std::ceil(from - 1e-6)), full_[set]);
-    auto const length = static_cast<std::size_t>(std::max(1.0, std::ceil(busy)));
+GSUB_LAZY_BODY double pipeline_run::take(std::uint32_t ports, std::uint32_t set, double from, std::size_t length) {
+    auto const least = from - 1e-6;
+    auto const whole = static_cast<std::int64_t>(least);
+    auto at = std::max(static_cast<std::size_t>(whole + (static_cast<double>(whole) < least)), full_[set]);
     auto const was_full = at == full_[set];
     for (;; ++at) {
         while (at + length > cleared_) busy_[cleared_++ % cycles_known] = 0;
@@ -81,28 +87,32 @@ GSUB_LAZY_BODY double pipeline_run::begin(step const& s, double entered, double 
     if (s.load_ports)
         operands = std::max(operands, take(s.load_ports, s.load_set, entered, s.load_busy) + s.load_latency);
     if (!s.waits) return take(s.ports, s.set, operands, s.busy);
-    auto& queued = queue_[queued_++ % queue_.size()];
+    auto& queued = queue_[queued_];
+    queued_ = queued_ + 1 == queue_.size() ? 0 : queued_ + 1;
     issued_ = std::max(issued_, queued);
-    if (waiting_.size() >= detail::waiting_operations) { // it gets there when one of those has begun
-        std::pop_heap(waiting_.begin(), waiting_.end(), std::greater<>{});
-        entered_ = std::max(entered_, waiting_.back());
-        waiting_.pop_back();
+    if (waiting_ >= detail::waiting_operations) { // it gets there when one of those has begun
+        while (!starting_[soonest_ % cycles_known]) ++soonest_;
+        --starting_[soonest_ % cycles_known], --waiting_;
+        entered_ = std::max(entered_, static_cast<double>(soonest_));
     }
     queued = entered_;
     auto const start = take(s.ports, s.set, std::max(operands, entered_), s.busy);
-    waiting_.push_back(start);
-    std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>{});
+    auto const cycle = static_cast<std::size_t>(start);
+    soonest_ = waiting_++ == 0 ? cycle : std::min(soonest_, cycle);
+    ++starting_[cycle % cycles_known];
     return start;
 }
 
 GSUB_LAZY_BODY void pipeline_run::run(std::size_t first, std::size_t last) {
     auto const each = 1 / core_->issue();
     auto const in_order = core_->table().in_order;
+    if (first < last) count_ += last - first;
     for (auto n = first; n < last; ++n) {
         auto const& s = code_[n];
-        auto& slot = leaving_[count_++ % leaving_.size()];
+        auto& slot = leaving_[leaves_];
+        leaves_ = leaves_ + 1 == leaving_.size() ? 0 : leaves_ + 1;
         issued_ = std::max(issued_ + each, slot);
-        auto const entered = std::floor(issued_ + 1e-9);
+        auto const entered = static_cast<double>(static_cast<std::int64_t>(issued_ + 1e-9)); // down
         auto operands = entered;
         auto const* r = operands_.data() + s.operands;
         for (std::uint16_t u = 0; u < s.uses; ++u) operands = std::max(operands, ready_[r[u]]);
@@ -110,8 +120,8 @@ GSUB_LAZY_BODY void pipeline_run::run(std::size_t first, std::size_t last) {
         double start = operands, done = operands;
         if (!s.moves) {
             start = begin(s, entered, operands);
-            done = start + static_cast<double>(std::max(s.latency, s.busy));
-            for (std::uint16_t d = 0; d < s.defs; ++d) ready_[r[d]] = start + static_cast<double>(s.latency);
+            done = start + s.done;
+            for (std::uint16_t d = 0; d < s.defs; ++d) ready_[r[d]] = start + s.latency;
             if (in_order) issued_ = std::max(issued_, start);
         } else {
             for (std::uint16_t d = 0; d < s.defs; ++d) ready_[r[d]] = operands;
