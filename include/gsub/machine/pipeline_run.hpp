@@ -44,9 +44,11 @@ private:
         std::uint32_t operands = 0;
     };
     static constexpr std::size_t cycles_known = 8192; // a power of 2, more than any instruction waits
+    static constexpr std::size_t taken_words = cycles_known / 64, most_sets = 32;
 
     GSUB_LAZY std::uint32_t set_of(std::uint32_t ports);
     GSUB_LAZY double take(std::uint32_t ports, std::uint32_t set, double from, std::size_t length);
+    GSUB_LAZY void clear_to(std::size_t end);
     GSUB_LAZY double begin(step const& s, double entered, double operands);
 
     core_ports const* core_;
@@ -59,6 +61,7 @@ private:
     std::vector<double> leaving_;           // of instructions in the window
     std::vector<double> queue_;             // of vector operations: when they get to the scheduler
     std::vector<std::uint32_t> busy_;       // ports by cycle, in a ring
+    std::vector<std::uint64_t> taken_; // in which cycles all ports of a set are: bits of 64 cycles, set by set
     std::vector<std::uint32_t> sets_;
     std::vector<std::size_t> full_; // by set: before which cycle all its ports are taken
     std::size_t cleared_ = 0;       // cycles of the ring before which are free of older ones

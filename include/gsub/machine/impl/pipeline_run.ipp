@@ -26,6 +26,7 @@ GSUB_LAZY_BODY pipeline_run::pipeline_run(std::span<instruction const> code, cor
       leaving_(static_cast<std::size_t>(std::max(1.0, core.window())), 0),
       queue_(detail::queued_operations, 0),
       busy_(cycles_known, 0),
+      taken_(taken_words * most_sets, 0),
       cleared_(cycles_known) {
     std::size_t registers = 1;
     code_.reserve(code.size());
@@ -56,6 +57,7 @@ GSUB_LAZY_BODY pipeline_run::pipeline_run(std::span<instruction const> code, cor
 GSUB_LAZY_BODY std::uint32_t pipeline_run::set_of(std::uint32_t ports) {
     auto const found = std::find(sets_.begin(), sets_.end(), ports);
     if (found != sets_.end()) return static_cast<std::uint32_t>(found - sets_.begin());
+    GSUB_ASSERT(sets_.size() < most_sets, "a core has few sets of ports");
     sets_.push_back(ports), full_.push_back(0);
     return static_cast<std::uint32_t>(sets_.size() - 1);
 }
@@ -65,13 +67,21 @@ GSUB_LAZY_BODY double pipeline_run::take(std::uint32_t ports, std::uint32_t set,
     auto const least = from - 1e-6;
     auto const whole = static_cast<std::int64_t>(least);
     auto at = std::max(static_cast<std::size_t>(whole + (static_cast<double>(whole) < least)), full_[set]);
-    auto const was_full = at == full_[set];
-    for (;; ++at) {
-        while (at + length > cleared_) busy_[cleared_++ % cycles_known] = 0;
-        auto free = ports & ~busy_[at % cycles_known];
+    auto& full = full_[set];
+    for (;;) {
+        if (at + length > cleared_) clear_to(at + length);
+        auto& known = taken_[(at / 64) % taken_words * most_sets + set];
+        auto const place = at % 64;
+        auto const skipped = length == 1 ? static_cast<std::size_t>(std::countr_one(known >> place)) : 0;
+        auto free = skipped > 0 ? 0u : ports & ~busy_[at % cycles_known];
         for (std::size_t c = 1; c < length && free; ++c) free &= ~busy_[(at + c) % cycles_known];
         if (!free) {
-            if (was_full && at == full_[set] && length == 1) ++full_[set];
+            auto const next = at + std::max<std::size_t>(1, skipped);
+            if (length == 1) {
+                known |= std::uint64_t{1} << place;
+                if (at == full) full = next;
+            }
+            at = next;
             continue;
         }
         // The first and the last one by turns, so that those shared with other classes wear alike.
@@ -79,6 +89,15 @@ GSUB_LAZY_BODY double pipeline_run::take(std::uint32_t ports, std::uint32_t set,
         auto const bit = std::uint32_t{1} << number;
         for (std::size_t c = 0; c < length; ++c) busy_[(at + c) % cycles_known] |= bit;
         return static_cast<double>(at);
+    }
+}
+
+// Makes the cycles to before `end` ones in which no port is taken yet, so many of them at once.
+GSUB_LAZY_BODY void pipeline_run::clear_to(std::size_t end) {
+    for (; cleared_ < end; cleared_ += 64) {
+        auto const at = cleared_ % cycles_known;
+        std::fill_n(busy_.begin() + static_cast<std::ptrdiff_t>(at), 64, 0u);
+        std::fill_n(taken_.begin() + static_cast<std::ptrdiff_t>(at / 64 * most_sets), most_sets, std::uint64_t{0});
     }
 }
 
