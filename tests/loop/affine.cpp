@@ -130,6 +130,21 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a renamed sum is the same function of the variables that were renamed") {
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        CAPTURE(seed);
+        random_stream r{seed};
+        std::vector<variable> to;
+        for (std::uint64_t i = 0; i < variables; ++i) to.push_back(static_cast<variable>(r.below(variables)));
+        auto const a = random_sum(r), there = a.renamed(to);
+        auto const p = random_point(r);
+        interpret::positions before;
+        for (auto const v : to) before.push_back(p[static_cast<std::size_t>(v)]);
+        CHECK(normal(there));
+        CHECK(interpret::at(there, p) == interpret::at(a, before));
+    }
+}
+
 TEST_CASE("a sum is printed as it is written") {
     std::vector<std::string> const names{"i", "j", "k"};
     CHECK(to_string(affine::of(1) + affine::of(0, 16) + affine{3}, names) == "16*i + j + 3");

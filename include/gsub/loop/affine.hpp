@@ -49,6 +49,9 @@ public:
     /// The expression with numbers for the variables whose interval has one value.
     [[nodiscard]] affine resolved(std::span<interval const> variables) const;
 
+    /// The expression with the variable `to[v]` in place of each `v`; factors of those that become one add up.
+    [[nodiscard]] affine renamed(std::span<variable const> to) const;
+
     affine& operator+=(affine const& other);
     affine& operator*=(std::int64_t factor);
     friend affine operator+(affine a, affine const& b) { return a += b; }

@@ -195,25 +195,24 @@ private:
         }
     }
     // What a loop touches over all its turns, by what it does in one.
-    std::vector<touched> turned(std::vector<touched> within, variable v, double turns) const {
-        std::map<std::int32_t, double> of_buffer;
-        for (auto const& t : within) of_buffer[t.buffer] += t.bytes();
+    std::vector<touched> turned(std::vector<touched> within, variable v, double turns) {
+        of_buffer_.assign(k_.buffers.size(), 0);
+        for (auto const& t : within) of_buffer_[index(t.buffer)] += t.bytes();
         double together = 0;
-        for (auto const& [b, bytes] : of_buffer) together += std::min(bytes, buffer_bytes(b));
+        for (std::size_t b = 0; b < of_buffer_.size(); ++b)
+            if (of_buffer_[b] > 0) together += std::min(of_buffer_[b], buffer_bytes(static_cast<std::int32_t>(b)));
         auto const caches = sizes();
         std::vector<touched> all;
+        all.reserve(within.size());
         std::vector<double> steps;
         for (auto& t : within) {
             auto const size = static_cast<double>(byte_size(k_.buffers[index(t.buffer)].element));
             double by = 0;
-            small_vector<codegen::affine::term, 4> rest;
-            for (auto const& m : t.moves) {
-                if (m.of == v)
-                    by = static_cast<double>(m.factor) * size;
-                else
-                    rest.push_back(m);
+            for (std::size_t m = t.moves.size(); m-- > 0;) {
+                if (t.moves[m].of != v) continue;
+                if (by == 0) by = static_cast<double>(t.moves[m].factor) * size;
+                t.moves.erase(m);
             }
-            t.moves = rest;
             auto const step = std::abs(by);
             if (step > 0) move(t, step, turns);
             if (by < 0) t.at += by * (turns - 1);
@@ -237,6 +236,7 @@ private:
     codegen::kernel const& k_;
     microarchitecture const& core_;
     walked_loops const& loops_;
+    std::vector<double> of_buffer_;          // bytes, of what a loop touches in one turn
     std::vector<places> groups_;             // kept from block to block
     std::vector<int> inside_;                // of parts, whether they have been turned
     std::map<std::size_t, double> divisors_; // of parts, by variable

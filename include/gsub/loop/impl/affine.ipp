@@ -33,6 +33,12 @@ GSUB_INLINE affine affine::resolved(std::span<interval const> variables) const {
     return out;
 }
 
+GSUB_INLINE affine affine::renamed(std::span<variable const> to) const {
+    affine out{constant_};
+    for (auto const& t : terms_) out.add(to[static_cast<std::size_t>(t.of)], t.factor);
+    return out;
+}
+
 GSUB_INLINE affine& affine::operator+=(affine const& other) {
     constant_ += other.constant_;
     for (auto const& t : other.terms_) add(t.of, t.factor);
