@@ -61,7 +61,7 @@ private:
     std::vector<double> leaving_;           // of instructions in the window
     std::vector<double> queue_;             // of vector operations: when they get to the scheduler
     std::vector<std::uint32_t> busy_;       // ports by cycle, in a ring
-    std::vector<std::uint64_t> taken_; // in which cycles all ports of a set are: bits of 64 cycles, set by set
+    std::vector<std::uint64_t> taken_;      // in which cycles all ports of a set are: bits of 64 cycles, set by set
     std::vector<std::uint32_t> sets_;
     std::vector<std::size_t> full_; // by set: before which cycle all its ports are taken
     std::size_t cleared_ = 0;       // cycles of the ring before which are free of older ones
