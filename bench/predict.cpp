@@ -6,17 +6,19 @@
 //                        [--random SEED] [--count N] [MODEL ...]
 //     bench_predict pairs [--pairs N] [--parts N] [--steps N] [--rounds N] [--seed N] [--random SEED] [--count N]
 //                         [MODEL ...]
+//     bench_predict rate [--points N] [--rounds N] [--seed N] [--random SEED] [--count N] [MODEL ...]
 //
 // MODEL is a name of `gsub models` or an ONNX file; without one, the fourteen networks of bench/compare. A network is
 // built and profiled (the median of its runs for each step), and each step is predicted by `cost::lowered` without
 // having run: a JSON line a step, and a table of the errors by kind of kernel and by network. `--optimized` takes what
 // `optimize` makes of the networks under these costs, `--models` all models of times. `rank`: the ways to compute one
-// kernel. `pairs`: graphs before and behind a rewrite.
+// kernel. `pairs`: graphs before and behind a rewrite. `rate`: candidates that are predicted in a second.
 #include "compared_networks.hpp"
 #include "measurement.hpp"
 #include "predict_models.hpp"
 #include "predict_pairs.hpp"
 #include "predict_rank.hpp"
+#include "predict_rate.hpp"
 #include "random_networks.hpp"
 #include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
@@ -43,7 +45,7 @@ namespace {
 
 using namespace gsub;
 
-enum class mode { clock, rank, pairs };
+enum class mode { clock, rank, pairs, rate };
 
 struct settings {
     mode what = mode::clock;
@@ -53,6 +55,7 @@ struct settings {
     std::string profile{};
     bench::rank_options ranking{};
     bench::pair_options pairing{};
+    bench::rate_options rating{};
     std::vector<std::pair<std::string, graph>> networks{};
 };
 
@@ -75,6 +78,8 @@ std::vector<std::string> usual(mode what) {
             names.emplace_back(name);
         return names;
     }
+    case mode::rate:
+        return {"resnet50", "mobilenet_v2", "bert_small"};
     case mode::clock:
         break;
     }
@@ -87,14 +92,19 @@ cost::kernel_time_model model_named(std::string const& name) {
     throw error{error_code::usage, fmt::format("no model {}, but counted and scheduled", name)};
 }
 
+mode mode_named(std::string const& name) {
+    return name == "rank" ? mode::rank : name == "pairs" ? mode::pairs : name == "rate" ? mode::rate : mode::clock;
+}
+
 settings parse(std::vector<std::string> const& arguments) {
     settings s;
     std::size_t count = 20, first = 0;
     std::optional<std::uint64_t> seed;
     std::vector<std::string> names;
-    if (!arguments.empty() && arguments[0] == "rank") s.what = mode::rank, first = 1;
-    if (!arguments.empty() && arguments[0] == "pairs") s.what = mode::pairs, first = 1;
-    auto const clock = s.what == mode::clock, rank = s.what == mode::rank, pairs = s.what == mode::pairs;
+    if (!arguments.empty()) s.what = mode_named(arguments[0]);
+    if (s.what != mode::clock) first = 1;
+    auto const clock = s.what == mode::clock, rank = s.what == mode::rank, pairs = s.what == mode::pairs,
+               rate = s.what == mode::rate;
     for (auto i = first; i < arguments.size(); ++i) {
         auto const& a = arguments[i];
         auto const value = [&]() -> std::string const& {
@@ -120,8 +130,8 @@ settings parse(std::vector<std::string> const& arguments) {
             s.ranking.tasks = number();
         else if (rank && a == "--model")
             s.ranking.model = model_named(value());
-        else if (rank && a == "--points")
-            s.ranking.points = number();
+        else if ((rank || rate) && a == "--points")
+            s.ranking.points = s.rating.points = number();
         else if (pairs && a == "--pairs")
             s.pairing.pairs = number();
         else if (pairs && a == "--parts")
@@ -129,9 +139,9 @@ settings parse(std::vector<std::string> const& arguments) {
         else if (pairs && a == "--steps")
             s.pairing.steps = number();
         else if (!clock && a == "--rounds")
-            s.ranking.rounds = s.pairing.rounds = std::max<std::size_t>(1, number());
+            s.ranking.rounds = s.pairing.rounds = s.rating.rounds = std::max<std::size_t>(1, number());
         else if (!clock && a == "--seed")
-            s.ranking.seed = s.pairing.seed = number();
+            s.ranking.seed = s.pairing.seed = s.rating.seed = number();
         else if (a.starts_with("--"))
             throw error{error_code::usage, fmt::format("no option {}", a)};
         else
@@ -271,6 +281,7 @@ int main(int argc, char** argv) try {
     auto const s = parse({argv + 1, argv + argc});
     if (s.what == mode::rank) return bench::rank(s.networks, s.ranking);
     if (s.what == mode::pairs) return bench::compare_pairs(s.networks, s.pairing);
+    if (s.what == mode::rate) return bench::rate(s.networks, s.rating);
     tell(s);
 } catch (std::exception const& e) {
     std::fprintf(stderr, "%s\n", e.what());

@@ -108,6 +108,43 @@ TEST_CASE("the range of a sum is exact") {
     }
 }
 
+TEST_CASE(
+    "a resolved sum has numbers for the variables with one value, and is the same function within the intervals") {
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        CAPTURE(seed);
+        random_stream r{seed};
+        std::vector<interval> box;
+        interpret::positions p;
+        for (std::uint64_t i = 0; i < variables; ++i) {
+            auto const low = static_cast<std::int64_t>(r.below(9)) - 4;
+            box.push_back({low, low + static_cast<std::int64_t>(r.below(2))});
+            p.push_back(low + static_cast<std::int64_t>(r.below(2)) * (box.back().high - low));
+        }
+        auto const a = random_sum(r), here = a.resolved(box);
+        CHECK(normal(here));
+        CHECK(interpret::at(here, p) == interpret::at(a, p));
+        auto replaced = a;
+        for (std::size_t v = 0; v < variables; ++v)
+            if (box[v].low == box[v].high) replaced = replaced.with(static_cast<variable>(v), box[v].low);
+        CHECK(here == replaced);
+    }
+}
+
+TEST_CASE("a renamed sum is the same function of the variables that were renamed") {
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        CAPTURE(seed);
+        random_stream r{seed};
+        std::vector<variable> to;
+        for (std::uint64_t i = 0; i < variables; ++i) to.push_back(static_cast<variable>(r.below(variables)));
+        auto const a = random_sum(r), there = a.renamed(to);
+        auto const p = random_point(r);
+        interpret::positions before;
+        for (auto const v : to) before.push_back(p[static_cast<std::size_t>(v)]);
+        CHECK(normal(there));
+        CHECK(interpret::at(there, p) == interpret::at(a, before));
+    }
+}
+
 TEST_CASE("a sum is printed as it is written") {
     std::vector<std::string> const names{"i", "j", "k"};
     CHECK(to_string(affine::of(1) + affine::of(0, 16) + affine{3}, names) == "16*i + j + 3");

@@ -13,6 +13,12 @@ namespace gsub::loop {
 /// A variable of a nest: an axis of the computation, a loop, or a fused-loop index.
 using variable = std::int32_t;
 
+/// Closed interval: the values from `low` to `high`, both included.
+struct interval {
+    std::int64_t low = 0, high = 0;
+    friend bool operator==(interval, interval) = default;
+};
+
 /// Affine expression `constant + sum of factor * variable`, sorted by variable and without zero factors, so that
 /// equality is equality of functions.
 class affine {
@@ -30,12 +36,21 @@ public:
     [[nodiscard]] std::int64_t constant() const noexcept { return constant_; }
     [[nodiscard]] std::span<term const> terms() const noexcept { return {terms_.data(), terms_.size()}; }
     /// Factor of a variable, zero where it does not occur.
-    [[nodiscard]] std::int64_t factor(variable v) const noexcept;
+    [[nodiscard]] std::int64_t factor(variable v) const noexcept {
+        for (auto const& t : terms())
+            if (t.of == v) return t.factor;
+        return 0;
+    }
     [[nodiscard]] bool depends_on(variable v) const noexcept { return factor(v) != 0; }
     [[nodiscard]] bool is_constant() const noexcept { return terms_.empty(); }
 
     /// Substitution: the expression with `value` in place of `v`.
     [[nodiscard]] affine with(variable v, affine const& value) const;
+    /// The expression with numbers for the variables whose interval has one value.
+    [[nodiscard]] affine resolved(std::span<interval const> variables) const;
+
+    /// The expression with the variable `to[v]` in place of each `v`; factors of those that become one add up.
+    [[nodiscard]] affine renamed(std::span<variable const> to) const;
 
     affine& operator+=(affine const& other);
     affine& operator*=(std::int64_t factor);
@@ -50,14 +65,16 @@ private:
     small_vector<term, 4> terms_;
 };
 
-/// Closed interval: the values from `low` to `high`, both included.
-struct interval {
-    std::int64_t low = 0, high = 0;
-    friend bool operator==(interval, interval) = default;
-};
-
 /// Interval of an affine expression from those of its variables. Exact, as each variable occurs once.
-[[nodiscard]] interval range_of(affine const& a, std::span<interval const> variables);
+[[nodiscard]] inline interval range_of(affine const& a, std::span<interval const> variables) {
+    interval r{a.constant(), a.constant()};
+    for (auto const& t : a.terms()) {
+        auto const& v = variables[static_cast<std::size_t>(t.of)];
+        r.low += t.factor * (t.factor > 0 ? v.low : v.high);
+        r.high += t.factor * (t.factor > 0 ? v.high : v.low);
+    }
+    return r;
+}
 
 /// Prints an affine expression with the names of its variables: `16*i + j + 3`.
 [[nodiscard]] std::string to_string(affine const& a, std::span<std::string const> names);

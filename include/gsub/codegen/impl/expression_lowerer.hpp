@@ -19,7 +19,12 @@ struct tile_place {
 /// Lowers expressions at the present position.
 class expression_lowerer {
 public:
-    expression_lowerer(nest_position& at, kernel& made) : at_(at), made_(made), values_(made) {}
+    expression_lowerer(nest_position& at, kernel& made)
+        : at_(at),
+          made_(made),
+          values_(made),
+          loads_(at.nest().what.exprs.size()),
+          stores_(1 + at.nest().what.more_stores.size()) {}
 
     [[nodiscard]] value_numbering& values() noexcept { return values_; }
     [[nodiscard]] dtype type_of(std::int32_t id) const { return expression(id).type; }
@@ -29,25 +34,33 @@ public:
     GSUB_LAZY reg stored_value(std::int32_t id, tile_place here, statement_list& out);
     /// *Errors* throws `error` (`unsupported`) where the vectorised loop decides whether an element is stored, or does
     /// not store one after another.
-    GSUB_LAZY void store(loop::stored_expr const& what, tile_place here, statement_list& out);
+    /// Stores the result, number 0, or one of what is stored more.
+    GSUB_LAZY void store(std::size_t number, tile_place here, statement_list& out);
 
 private:
     [[nodiscard]] loop::scalar_expr const& expression(std::int32_t id) const {
         return at_.nest().what.exprs[static_cast<std::size_t>(id)];
     }
     GSUB_LAZY reg new_value(std::int32_t id, tile_place here, statement_list& out);
-    GSUB_LAZY reg load(loop::scalar_expr const& t, tile_place here, statement_list& out);
+    GSUB_LAZY reg load(std::int32_t id, tile_place here, statement_list& out);
     GSUB_LAZY bool add_predicate(loop::scalar_expr const& t, std::int64_t step, instruction& i, std::int32_t& lanes);
     GSUB_LAZY [[nodiscard]] reg chosen_entry(loop::chosen_entry const& chosen, tile_place here, statement_list& out);
-    GSUB_LAZY [[nodiscard]] bool reads_whole_vector(instruction const& i, std::int64_t step,
+    // An access as an offset in its buffer.
+    struct flat_access {
+        affine offset{};        // of the first lane, in elements
+        std::int64_t step = 0;  // from one lane to the next
+        std::int64_t limit = 0; // elements of the buffer; 0: not computed yet
+    };
+    GSUB_LAZY [[nodiscard]] bool reads_whole_vector(affine const& offset, flat_access const& from,
                                                     loop::chosen_entry const& chosen) const;
-    GSUB_LAZY [[nodiscard]] affine offset_of(loop::access const& a) const;
+    GSUB_LAZY flat_access const& flat(loop::access const& a, flat_access& made) const;
     GSUB_LAZY [[nodiscard]] std::vector<std::int64_t> places_of(loop::lookup const& beyond, std::int64_t step) const;
-    GSUB_LAZY [[nodiscard]] bool varies(std::int32_t id) const;
+    GSUB_LAZY [[nodiscard]] bool varies(std::int32_t id);
 
     nest_position& at_;
     kernel& made_;
     value_numbering values_;
+    std::vector<flat_access> loads_, stores_; // by expression, by number
     bool storing_ = false;
 };
 

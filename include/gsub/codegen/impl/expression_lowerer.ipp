@@ -26,19 +26,15 @@ GSUB_LAZY_BODY reg expression_lowerer::value_of(std::int32_t id, tile_place here
 
 GSUB_LAZY_BODY reg expression_lowerer::new_value(std::int32_t id, tile_place here, statement_list& out) {
     auto const& t = expression(id);
+    if (t.op == loop::scalar_op::reduced) return here.accumulator;
+    if (t.op == loop::scalar_op::load) return load(id, here, out);
     instruction i;
     i.type = t.type;
-    switch (t.op) {
-    case loop::scalar_op::reduced:
-        return here.accumulator;
-    case loop::scalar_op::constant:
+    if (t.op == loop::scalar_op::constant) {
         i.op = opcode::splat;
         i.value = t.value;
         i.integer = t.integer;
-        break;
-    case loop::scalar_op::load:
-        return load(t, here, out);
-    default:
+    } else {
         i.op = opcode::compute;
         i.function = t.op;
         for (std::size_t o = 0; o < std::size(t.operands); ++o)
@@ -47,9 +43,10 @@ GSUB_LAZY_BODY reg expression_lowerer::new_value(std::int32_t id, tile_place her
     return values_.value_of(std::move(i), out);
 }
 
-GSUB_LAZY_BODY reg expression_lowerer::load(loop::scalar_expr const& t, tile_place here, statement_list& out) {
-    auto const offset = offset_of(t.source);
-    auto const step = offset.factor(at_.lane());
+GSUB_LAZY_BODY reg expression_lowerer::load(std::int32_t id, tile_place here, statement_list& out) {
+    auto const& t = expression(id);
+    auto const& from = flat(t.source, loads_[static_cast<std::size_t>(id)]);
+    auto const step = from.step;
     instruction i;
     i.type = t.type;
     i.order = places_of(t.source.beyond, step);
@@ -57,7 +54,7 @@ GSUB_LAZY_BODY reg expression_lowerer::load(loop::scalar_expr const& t, tile_pla
     i.value = t.value;
     i.integer = t.integer;
     i.buffer = t.source.of;
-    i.offset = at_.resolved(offset.with(at_.lane(), 0));
+    i.offset = at_.resolved(from.offset);
     auto const all = here.lanes;
     if (!add_predicate(t, step, i, here.lanes)) { // nothing is read
         instruction outside;
@@ -66,6 +63,9 @@ GSUB_LAZY_BODY reg expression_lowerer::load(loop::scalar_expr const& t, tile_pla
         outside.integer = t.integer;
         return values_.value_of(std::move(outside), out);
     }
+    // Lanes beyond the tail may hold anything that can be read: nobody stores them.
+    auto const whole =
+        i.op == opcode::load && i.order.empty() && here.lanes == all && reads_whole_vector(i.offset, from, t.chosen);
     if (t.chosen.by >= 0) {
         i.operands[0] = chosen_entry(t.chosen, here, out);
         i.entry = t.chosen.stride;
@@ -77,9 +77,7 @@ GSUB_LAZY_BODY reg expression_lowerer::load(loop::scalar_expr const& t, tile_pla
         i.lanes = made_.lanes;
         return values_.value_of(std::move(i), out);
     }
-    // Lanes beyond the tail may hold anything that can be read: nobody stores them.
-    auto const whole = reads_whole_vector(i, step, t.chosen) && here.lanes == all && i.op == opcode::load;
-    i.lanes = whole ? made_.lanes : here.lanes;
+    i.lanes = whole && i.op == opcode::load ? made_.lanes : here.lanes;
     i.stride = step;
     return values_.value_of(std::move(i), out);
 }
@@ -118,16 +116,18 @@ GSUB_LAZY_BODY reg expression_lowerer::chosen_entry(loop::chosen_entry const& ch
 }
 
 // Whether all lanes of a load are within its buffer.
-GSUB_LAZY_BODY bool expression_lowerer::reads_whole_vector(instruction const& i, std::int64_t step,
+GSUB_LAZY_BODY bool expression_lowerer::reads_whole_vector(affine const& offset, flat_access const& from,
                                                            loop::chosen_entry const& chosen) const {
-    auto const& from = made_.buffers[static_cast<std::size_t>(i.buffer)];
-    auto const reach = at_.range_of(i.offset + affine{step * (made_.lanes - 1)});
+    auto const first = at_.range_of(offset);
+    auto const reach = from.step * (made_.lanes - 1);
     auto const behind = chosen.by < 0 ? 0 : (chosen.entries - 1) * chosen.stride;
-    return reach.low >= 0 && reach.high + behind < from.elements();
+    return first.low + reach >= 0 && first.high + reach + behind < from.limit;
 }
 
-// Offset of an access in elements.
-GSUB_LAZY_BODY affine expression_lowerer::offset_of(loop::access const& a) const {
+// An access as an offset in elements, computed once.
+GSUB_LAZY_BODY expression_lowerer::flat_access const& expression_lowerer::flat(loop::access const& a,
+                                                                               flat_access& made) const {
+    if (made.limit > 0) return made;
     auto const& from = made_.buffers[static_cast<std::size_t>(a.of)];
     affine offset;
     std::int64_t stride = 1;
@@ -135,7 +135,10 @@ GSUB_LAZY_BODY affine expression_lowerer::offset_of(loop::access const& a) const
         offset += a.index[d] * (from.strides.empty() ? stride : from.strides[d]);
         stride *= from.dims[d];
     }
-    return offset;
+    made.step = offset.factor(at_.lane());
+    made.offset = offset.with(at_.lane(), 0);
+    made.limit = from.elements();
+    return made;
 }
 
 // Where each lane of a load reads that looks its place up; empty where it does not.
@@ -155,17 +158,21 @@ GSUB_LAZY_BODY std::vector<std::int64_t> expression_lowerer::places_of(loop::loo
 }
 
 // Whether an expression has a value for each lane.
-GSUB_LAZY_BODY bool expression_lowerer::varies(std::int32_t id) const {
+GSUB_LAZY_BODY bool expression_lowerer::varies(std::int32_t id) {
     auto const& t = expression(id);
     if (t.op == loop::scalar_op::reduced) return true;
-    if (t.op == loop::scalar_op::load && offset_of(t.source).depends_on(at_.lane())) return true;
+    if (t.op == loop::scalar_op::load && flat(t.source, loads_[static_cast<std::size_t>(id)]).step != 0) return true;
     return (t.chosen.by >= 0 && varies(t.chosen.by)) ||
            std::any_of(std::begin(t.operands), std::end(t.operands), [&](auto o) { return o >= 0 && varies(o); });
 }
 
-GSUB_LAZY_BODY void expression_lowerer::store(loop::stored_expr const& what, tile_place here, statement_list& out) {
+GSUB_LAZY_BODY void expression_lowerer::store(std::size_t number, tile_place here, statement_list& out) {
+    auto const& what = at_.nest().what;
+    auto const* const more = number > 0 ? &what.more_stores[number - 1] : nullptr;
+    auto const& target = more ? more->target : what.target;
+    auto const value = more ? more->value : what.result;
     instruction i;
-    for (auto const& b : what.predicate) {
+    for (auto const& b : more ? more->predicate : what.target_predicate) {
         auto const holds = at_.check(b);
         if (holds == truth::no) return;
         if (holds == truth::yes) continue;
@@ -174,16 +181,16 @@ GSUB_LAZY_BODY void expression_lowerer::store(loop::stored_expr const& what, til
         i.predicate.push_back({at_.resolved(b.value), b.extent});
     }
     i.op = opcode::store;
-    i.type = type_of(what.value);
-    i.operands[0] = stored_value(what.value, here, out);
-    i.buffer = what.target.of;
-    auto const offset = offset_of(what.target);
-    if (offset.factor(at_.lane()) != (at_.lanes_reduce() ? 0 : 1))
+    i.type = type_of(value);
+    i.operands[0] = stored_value(value, here, out);
+    i.buffer = target.of;
+    auto const& to = flat(target, stores_[number]);
+    if (to.step != (at_.lanes_reduce() ? 0 : 1))
         fail_lowering(error_code::unsupported, "results are stored one element after another by the vectorised loop");
-    i.offset = at_.resolved(offset.with(at_.lane(), 0));
+    i.offset = at_.resolved(to.offset);
     i.lanes = at_.lanes_reduce() ? 1 : here.lanes;
     values_.block(out).push_back(std::move(i));
-    values_.forget_loads_of(what.target.of);
+    values_.forget_loads_of(target.of);
 }
 
 } // namespace gsub::codegen::detail

@@ -77,12 +77,15 @@ private:
         for (std::size_t d = 0; d < given; ++d) made_.fallback_parameters.push_back(own[index(nest.loops[d].var)]);
     }
 
-    static affine renamed(affine const& a, std::vector<variable> const& to) {
-        affine out = a.constant();
-        for (auto const& t : a.terms()) out += affine::of(to[index(t.of)], t.factor);
-        return out;
+    static affine renamed(affine const& a, std::vector<variable> const& to) { return a.renamed(as_span(to)); }
+    // Whether variables have their names already, as those of a first stage do.
+    static bool is_identity(std::vector<variable> const& to) {
+        for (std::size_t v = 0; v < to.size(); ++v)
+            if (to[v] != static_cast<variable>(v)) return false;
+        return true;
     }
     static void rename(std::vector<statement>& statements, std::vector<variable> const& to) {
+        if (is_identity(to)) return;
         auto const bounds = [&](std::vector<loop::bound>& all) {
             for (auto& b : all) b.value = renamed(b.value, to);
         };

@@ -46,7 +46,7 @@ public:
     }
     [[nodiscard]] loop::interval range_of(affine const& a) const { return loop::range_of(a, as_span(ranges_)); }
     /// The expression with numbers for the variables that are known.
-    GSUB_LAZY [[nodiscard]] affine resolved(affine const& a) const;
+    [[nodiscard]] affine resolved(affine const& a) const { return a.resolved(as_span(ranges_)); }
     GSUB_LAZY [[nodiscard]] truth check(loop::bound const& b) const;
 
     /// Takes conditions as given, until others are assumed.

@@ -25,14 +25,6 @@ GSUB_LAZY_BODY nest_position::nest_position(loop::loop_nest const& nest)
         loop_of_[static_cast<std::size_t>(p.var)] = loop_of_[static_cast<std::size_t>(p.of)];
 }
 
-GSUB_LAZY_BODY affine nest_position::resolved(affine const& a) const {
-    affine out = a.constant();
-    for (auto const& t : a.terms())
-        out += is_known(t.of) ? affine{t.factor * ranges_[static_cast<std::size_t>(t.of)].low}
-                              : affine::of(t.of, t.factor);
-    return out;
-}
-
 GSUB_LAZY_BODY truth nest_position::check(loop::bound const& b) const {
     auto const r = range_of(b.value);
     if (r.low >= 0 && r.high < b.extent) return truth::yes;

@@ -121,7 +121,7 @@ GSUB_LAZY_BODY void tile_lowerer::accumulate(tile_place here, statement_list& ou
         i.op = opcode::accumulate;
         i.operands[0] = expressions_.value_of(what.update, read, out);
     }
-    expressions_.values().block(out).push_back(i);
+    expressions_.values().block(out).push_back(std::move(i));
 }
 
 GSUB_LAZY_BODY void tile_lowerer::end(statement_list& out) {
@@ -166,8 +166,7 @@ GSUB_LAZY_BODY reg tile_lowerer::combined_lanes(reg accumulator, statement_list&
 GSUB_LAZY_BODY void tile_lowerer::store_results(tile_place here, statement_list& out) {
     auto const& what = at_.nest().what;
     expressions_.values().forget_expressions();
-    expressions_.store({what.target, what.result, what.target_predicate}, here, out);
-    for (auto const& more : what.more_stores) expressions_.store(more, here, out);
+    for (std::size_t i = 0; i <= what.more_stores.size(); ++i) expressions_.store(i, here, out);
 }
 
 // Where the guard of a place is not finite, the fallback runs for it.

@@ -21,7 +21,7 @@ public:
     GSUB_LAZY std::vector<instruction>& block(statement_list& out);
     [[nodiscard]] reg fresh() { return made_.registers++; }
     /// The register of a pure instruction: one that computes the same in this block, or a new one.
-    GSUB_LAZY reg value_of(instruction i, statement_list& out);
+    GSUB_LAZY reg value_of(instruction&& i, statement_list& out);
     /// What was read of a buffer before something is stored there may be old.
     GSUB_LAZY void forget_loads_of(std::int32_t buffer);
 
@@ -35,11 +35,24 @@ public:
     void forget_expressions() { expressions_.clear(); }
 
 private:
+    // Where a value is computed; the steps of a tile are put in another order, so that it may have moved.
+    struct known_value {
+        reg result;
+        std::int32_t buffer;
+        std::size_t at;
+    };
+    GSUB_LAZY void forget();
+    GSUB_LAZY void fill_slots();
+    GSUB_LAZY [[nodiscard]] static bool is_value(std::vector<instruction> const& code, known_value& v,
+                                                 instruction const& i);
+
     kernel& made_;
     statement_list const* list_ = nullptr; // whose last block is the one that is known
     std::size_t length_ = 0;
-    std::vector<instruction> values_;
-    std::vector<std::uint64_t> keys_; // of the values: equal where these are, and soon compared
+    std::vector<known_value> values_;
+    std::vector<std::uint64_t> keys_;  // of the values: equal where these are, and soon compared
+    std::vector<std::uint32_t> slots_; // hash table with open addressing: numbers of values plus 1; a power of 2
+    std::uint64_t loaded_ = 0;         // buffers that known values read, by their numbers modulo 64
     std::vector<reg> expressions_;
 };
 

@@ -10,15 +10,34 @@ namespace gsub::codegen::detail {
 
 GSUB_LAZY_BODY std::vector<instruction>& value_numbering::block(statement_list& out) {
     auto const is_new = out.empty() || out.back().kind != statement_kind::block;
-    if (is_new) out.emplace_back();
+    if (is_new) {
+        out.emplace_back();
+        constexpr std::size_t usual = 32; // instructions of a block
+        out.back().code.reserve(usual);
+    }
     if (is_new || list_ != &out || length_ != out.size()) {
         list_ = &out;
         length_ = out.size();
-        values_.clear();
-        keys_.clear();
-        expressions_.clear();
+        forget();
     }
     return out.back().code;
+}
+
+GSUB_LAZY_BODY void value_numbering::forget() {
+    if (!values_.empty()) std::fill(slots_.begin(), slots_.end(), 0u);
+    values_.clear();
+    keys_.clear();
+    loaded_ = 0;
+    expressions_.clear();
+}
+GSUB_LAZY_BODY void value_numbering::fill_slots() {
+    std::fill(slots_.begin(), slots_.end(), 0u);
+    auto const mask = slots_.size() - 1;
+    for (std::size_t n = 0; n < keys_.size(); ++n) {
+        auto at = keys_[n] & mask;
+        while (slots_[at]) at = (at + 1) & mask;
+        slots_[at] = static_cast<std::uint32_t>(n + 1);
+    }
 }
 
 // Whether two instructions without a result compute the same, bit by bit: zeros differ, a NaN does not.
@@ -42,23 +61,53 @@ GSUB_LAZY [[nodiscard]] std::uint64_t key_of(instruction const& i) {
     return multiply_fold(hash_secret[4] ^ key, hash_secret[5] ^ static_cast<std::uint64_t>(i.offset.constant()));
 }
 
-GSUB_LAZY_BODY reg value_numbering::value_of(instruction i, statement_list& out) {
+[[nodiscard]] constexpr std::uint64_t bit_of(std::int32_t buffer) noexcept {
+    return std::uint64_t{1} << (static_cast<std::uint32_t>(buffer) % 64);
+}
+
+// Whether a known value is what an instruction computes.
+GSUB_LAZY_BODY bool value_numbering::is_value(std::vector<instruction> const& code, known_value& v,
+                                              instruction const& i) {
+    if (v.at >= code.size() || code[v.at].result != v.result) {
+        auto const found = std::ranges::find(code, v.result, &instruction::result);
+        GSUB_ASSERT(found != code.end(), "a known value is computed in its block");
+        v.at = static_cast<std::size_t>(found - code.begin());
+    }
+    return same_value(code[v.at], i);
+}
+
+GSUB_LAZY_BODY reg value_numbering::value_of(instruction&& i, statement_list& out) {
     auto& code = block(out);
     auto const key = key_of(i);
-    for (std::size_t n = 0; n < keys_.size(); ++n)
-        if (keys_[n] == key && same_value(values_[n], i)) return values_[n].result;
+    if (2 * keys_.size() >= slots_.size()) {
+        slots_.resize(std::max<std::size_t>(64, 2 * slots_.size()));
+        fill_slots();
+    }
+    auto const mask = slots_.size() - 1;
+    auto at = key & mask;
+    for (; slots_[at]; at = (at + 1) & mask) {
+        auto const n = slots_[at] - 1;
+        if (keys_[n] == key && is_value(code, values_[n], i)) return values_[n].result;
+    }
+    slots_[at] = static_cast<std::uint32_t>(keys_.size() + 1);
+    if (i.buffer >= 0) loaded_ |= bit_of(i.buffer);
     i.result = fresh();
-    auto const r = i.result;
     keys_.push_back(key);
-    values_.push_back(i);
+    values_.push_back({i.result, i.buffer, code.size()});
     code.push_back(std::move(i));
-    return r;
+    return values_.back().result;
 }
 
 GSUB_LAZY_BODY void value_numbering::forget_loads_of(std::int32_t buffer) {
-    if (std::erase_if(values_, [&](instruction const& v) { return v.buffer == buffer; }) == 0) return;
-    keys_.clear();
-    for (auto const& v : values_) keys_.push_back(key_of(v));
+    if (!(loaded_ & bit_of(buffer))) return;
+    std::size_t kept = 0;
+    for (std::size_t n = 0; n < values_.size(); ++n) {
+        if (values_[n].buffer == buffer) continue;
+        values_[kept] = values_[n], keys_[kept++] = keys_[n];
+    }
+    if (kept == values_.size()) return;
+    values_.resize(kept), keys_.resize(kept);
+    fill_slots();
     expressions_.clear();
 }
 

@@ -4,7 +4,6 @@
 #include <gsub/codegen/ir/kernel_ir.hpp>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -14,6 +13,12 @@ namespace gsub::cost::detail {
 struct block_run {
     std::size_t from = 0, to = 0;
     codegen::statement const* asked = nullptr; // a branch, whose condition is that of all
+};
+
+// The instructions of a run, where they stand.
+struct joined_block {
+    std::vector<codegen::instruction const*> code;
+    std::vector<std::pair<codegen::reg, codegen::reg>> same; // registers that hold what another one does
 };
 
 // Finds runs and joins their blocks: compilers test what several ask once, and read what several read once.
@@ -42,20 +47,18 @@ public:
         }
         return out;
     }
-    /// The instructions of a run as one block; `holds`: whether its condition does.
-    statement const& joined(std::vector<statement> const& statements, block_run const& run, bool holds) {
-        if (run.to == run.from + 1 && !run.asked) return statements[run.from];
-        auto const [found, is_new] = joined_.try_emplace({&statements[run.from], holds});
-        auto& made = found->second;
-        if (!is_new) return made;
-        std::map<codegen::reg, codegen::reg> same;
+    /// The instructions of a run as one block; `holds`: whether its condition does. Valid until the next call.
+    joined_block const& joined(std::vector<statement> const& statements, block_run const& run, bool holds) {
+        made_.code.clear();
+        made_.same.clear();
+        auto const alone = run.to == run.from + 1;
         for (auto i = run.from; i < run.to; ++i) {
             if (statements[i].kind == codegen::statement_kind::block)
-                add(made, statements[i], same);
+                add(statements[i], alone);
             else if (holds)
-                add(made, statements[i].body[0], same);
+                add(statements[i].body[0], false);
         }
-        return made;
+        return made_;
     }
 
 private:
@@ -63,25 +66,27 @@ private:
         return std::ranges::equal(a.conditions, b.conditions,
                                   [](auto& x, auto& y) { return x.extent == y.extent && x.value == y.value; });
     }
-    // `same`: registers that hold what another one does.
-    static void add(statement& made, statement const& block, std::map<codegen::reg, codegen::reg>& same) {
-        for (auto instruction : block.code) {
-            for (auto& o : instruction.operands)
-                if (auto const found_as = same.find(o); found_as != same.end()) o = found_as->second;
+    // `alone`: a block is what it is.
+    void add(statement const& block, bool alone) {
+        for (auto const& instruction : block.code) {
             auto const reads = instruction.op == codegen::opcode::load || instruction.op == codegen::opcode::broadcast;
-            auto const known = std::ranges::find_if(made.code, [&](auto const& o) {
-                return reads && o.op == instruction.op && o.buffer == instruction.buffer &&
-                       o.lanes == instruction.lanes && o.offset == instruction.offset;
+            if (alone || !reads) {
+                made_.code.push_back(&instruction);
+                continue;
+            }
+            auto const known = std::ranges::find_if(made_.code, [&](auto const* o) {
+                return o->op == instruction.op && o->offset.constant() == instruction.offset.constant() &&
+                       o->buffer == instruction.buffer && o->lanes == instruction.lanes &&
+                       o->offset == instruction.offset;
             });
-            if (known == made.code.end())
-                made.code.push_back(std::move(instruction));
+            if (known == made_.code.end())
+                made_.code.push_back(&instruction);
             else
-                same[instruction.result] = known->result;
+                made_.same.emplace_back(instruction.result, (*known)->result);
         }
     }
 
-    std::map<std::pair<statement const*, bool>, statement>
-        joined_; // by the first of several, and whether their condition holds
+    joined_block made_;
 };
 
 } // namespace gsub::cost::detail

@@ -1,11 +1,13 @@
 // Block throughput: counts a block's instructions by the units of a core that run them.
 #pragma once
 
+#include <gsub/cost/impl/block_runs.ipp>
 #include <gsub/cost/kernel_time.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <utility>
+#include <vector>
 
 namespace gsub::cost::detail {
 
@@ -75,15 +77,14 @@ struct block_work {
 template <class = void>
 class block_counter {
 public:
-    block_counter(codegen::kernel const& k, microarchitecture const& core) : k_(k), core_(core) {}
+    block_counter(codegen::kernel const& k, microarchitecture const& core)
+        : k_(k), core_(core), uses_(static_cast<std::size_t>(k.registers), 0), steps_(uses_) {}
 
-    [[nodiscard]] block_work work_of(codegen::statement const& n) const {
+    [[nodiscard]] block_work work_of(joined_block const& n) {
         block_work w;
-        std::map<codegen::reg, double> steps, uses;
-        for (auto const& i : n.code)
-            if (i.op == codegen::opcode::multiply_add)
-                for (auto const o : i.operands) ++uses[o];
-        for (auto const& i : n.code) {
+        count_uses(n);
+        for (auto const* const at : n.code) {
+            auto const& i = *at;
             auto const bytes = static_cast<std::int32_t>(byte_size(i.type)) * k_.lanes;
             auto const passes = core_.passes(bytes);
             auto const typed = i.type == dtype::f32 ? 1.0 : i.type == dtype::f64 ? 1.2 : 1.6;
@@ -93,7 +94,7 @@ public:
                 w.others += passes / 2;
                 break;
             case codegen::opcode::load:
-                count_load(w, n, i, uses);
+                count_load(w, n, i);
                 break;
             case codegen::opcode::broadcast:
                 w.scalar_loads += 1;
@@ -116,11 +117,11 @@ public:
             }
             case codegen::opcode::multiply_add:
                 w.multiply_adds += passes * typed;
-                ++steps[i.result];
+                w.chain = std::max(w.chain, ++steps_[index(i.result)]);
                 break;
             case codegen::opcode::accumulate:
                 w.arithmetic += passes * typed * (i.function == loop::scalar_op::add ? 1 : 3);
-                ++steps[i.result];
+                w.chain = std::max(w.chain, ++steps_[index(i.result)]);
                 break;
             case codegen::opcode::reduce: {
                 auto const halves = std::log2(static_cast<double>(k_.lanes));
@@ -130,14 +131,29 @@ public:
             }
             }
         }
-        for (auto const& [r, count] : steps) w.chain = std::max(w.chain, count);
+        forget_uses(n);
         return w;
     }
 
 private:
-    // `uses`: how many multiply-adds take each register.
-    void count_load(block_work& w, codegen::statement const& n, codegen::instruction const& i,
-                    std::map<codegen::reg, double> const& uses) const {
+    static std::size_t index(codegen::reg r) noexcept { return static_cast<std::size_t>(r); }
+
+    // Counts how many multiply-adds take each register.
+    void count_uses(joined_block const& n) {
+        for (auto const* const i : n.code)
+            if (i->op == codegen::opcode::multiply_add)
+                for (auto const o : i->operands)
+                    if (o >= 0) ++uses_[index(o)];
+        for (auto const& [again, first] : n.same) uses_[index(first)] += std::exchange(uses_[index(again)], 0.0);
+    }
+    void forget_uses(joined_block const& n) {
+        for (auto const* const i : n.code) {
+            if (i->result >= 0) steps_[index(i->result)] = uses_[index(i->result)] = 0;
+            for (auto const o : i->operands)
+                if (o >= 0) uses_[index(o)] = 0;
+        }
+    }
+    void count_load(block_work& w, joined_block const& n, codegen::instruction const& i) const {
         auto const passes = core_.passes(static_cast<std::int32_t>(byte_size(i.type)) * k_.lanes);
         if (i.operands[0] < 0 && !i.order.empty() && whole_vectors(i)) { // shuffled in registers
             w.loads += 2 * passes, w.arithmetic += passes;
@@ -147,8 +163,8 @@ private:
             auto const lanes = i.lanes > 0 ? i.lanes : k_.lanes;
             w.scalar_loads += lanes, w.arithmetic += lanes;
         } else {
-            auto const used = uses.find(i.result);
-            auto const again = used != uses.end() && used->second <= read_again ? used->second : 1.0;
+            auto const used = uses_[index(i.result)];
+            auto const again = used > 0 && used <= read_again ? used : 1.0;
             w.loads += passes * again;
             if (i.lanes > 0 && i.lanes < k_.lanes) w.others += 2;
             if (i.operands[0] >= 0) w.others += 3; // the place of the entry
@@ -169,15 +185,16 @@ private:
                std::all_of(terms.begin(), terms.end(), [&](auto const& t) { return blocks(t.factor); });
     }
     // Whether a strided load is one of as many side by side, which are exchanged in registers.
-    [[nodiscard]] bool transposed(codegen::statement const& block, codegen::instruction const& i) const {
-        auto const beside = std::count_if(block.code.begin(), block.code.end(), [&](codegen::instruction const& o) {
-            return o.op == i.op && o.buffer == i.buffer && o.stride == i.stride && o.lanes == i.lanes;
+    [[nodiscard]] bool transposed(joined_block const& block, codegen::instruction const& i) const {
+        auto const beside = std::count_if(block.code.begin(), block.code.end(), [&](auto const* o) {
+            return o->op == i.op && o->buffer == i.buffer && o->stride == i.stride && o->lanes == i.lanes;
         });
         return i.predicate.empty() && beside >= k_.lanes;
     }
 
     codegen::kernel const& k_;
     microarchitecture const& core_;
+    std::vector<double> uses_, steps_; // by register, of the block being counted
 };
 
 } // namespace gsub::cost::detail

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -136,21 +137,27 @@ private:
         }
         return all;
     }
+    // Places of one buffer that move alike.
+    struct places {
+        codegen::instruction const* first = nullptr;
+        std::vector<std::pair<double, double>> pieces{}; // bytes, from and to
+        bool written = false;
+    };
     void touch(statement const& block, std::vector<touched>& all) {
-        struct places {
-            codegen::instruction const* first;
-            std::vector<std::pair<double, double>> pieces; // bytes, from and to
-            bool written;
-        };
-        std::vector<places> groups;
+        std::size_t used = 0; // of the groups
         for (auto const& i : block.code) {
             if (i.buffer < 0) continue;
             auto const same = [&](places const& p) {
                 return p.first->buffer == i.buffer && std::ranges::equal(p.first->offset.terms(), i.offset.terms());
             };
-            auto group = std::find_if(groups.begin(), groups.end(), same);
+            auto const end = groups_.begin() + static_cast<std::ptrdiff_t>(used);
+            auto group = std::find_if(groups_.begin(), end, same);
             auto const written = i.op == codegen::opcode::store;
-            if (group == groups.end()) group = groups.insert(groups.end(), {&i, {}, written});
+            if (group == end) {
+                if (used++ == groups_.size()) group = groups_.emplace(groups_.end());
+                group->first = &i, group->written = written;
+                group->pieces.clear();
+            }
             group->written = group->written || written;
             auto const size = static_cast<double>(byte_size(k_.buffers[index(i.buffer)].element));
             auto const count = i.op == codegen::opcode::broadcast ? 1 : i.lanes > 0 ? i.lanes : k_.lanes;
@@ -165,11 +172,11 @@ private:
             else
                 add(0, count);
         }
-        for (auto& g : groups) {
-            std::sort(g.pieces.begin(), g.pieces.end());
+        for (auto& g : std::span{groups_}.first(used)) {
+            if (!std::ranges::is_sorted(g.pieces)) std::sort(g.pieces.begin(), g.pieces.end());
             touched t;
             t.buffer = g.first->buffer;
-            t.stage = loops_.stages.at(&block);
+            t.stage = loops_.stage_of(block);
             for (auto const& term : g.first->offset.terms())
                 t.moves.push_back({loops_.same[index(term.of)], term.factor});
             t.written = g.written;
@@ -184,29 +191,28 @@ private:
             t.at = g.pieces[0].first;
             t.span = last - t.at;
             t.missed.fill(t.bytes());
-            merge(all, {std::move(t)});
+            merge(all, std::move(t));
         }
     }
     // What a loop touches over all its turns, by what it does in one.
-    std::vector<touched> turned(std::vector<touched> within, variable v, double turns) const {
-        std::map<std::int32_t, double> of_buffer;
-        for (auto const& t : within) of_buffer[t.buffer] += t.bytes();
+    std::vector<touched> turned(std::vector<touched> within, variable v, double turns) {
+        of_buffer_.assign(k_.buffers.size(), 0);
+        for (auto const& t : within) of_buffer_[index(t.buffer)] += t.bytes();
         double together = 0;
-        for (auto const& [b, bytes] : of_buffer) together += std::min(bytes, buffer_bytes(b));
+        for (std::size_t b = 0; b < of_buffer_.size(); ++b)
+            if (of_buffer_[b] > 0) together += std::min(of_buffer_[b], buffer_bytes(static_cast<std::int32_t>(b)));
         auto const caches = sizes();
         std::vector<touched> all;
+        all.reserve(within.size());
         std::vector<double> steps;
         for (auto& t : within) {
             auto const size = static_cast<double>(byte_size(k_.buffers[index(t.buffer)].element));
             double by = 0;
-            small_vector<codegen::affine::term, 4> rest;
-            for (auto const& m : t.moves) {
-                if (m.of == v)
-                    by = static_cast<double>(m.factor) * size;
-                else
-                    rest.push_back(m);
+            for (std::size_t m = t.moves.size(); m-- > 0;) {
+                if (t.moves[m].of != v) continue;
+                if (by == 0) by = static_cast<double>(t.moves[m].factor) * size;
+                t.moves.erase(m);
             }
-            t.moves = rest;
             auto const step = std::abs(by);
             if (step > 0) move(t, step, turns);
             if (by < 0) t.at += by * (turns - 1);
@@ -230,6 +236,8 @@ private:
     codegen::kernel const& k_;
     microarchitecture const& core_;
     walked_loops const& loops_;
+    std::vector<double> of_buffer_;          // bytes, of what a loop touches in one turn
+    std::vector<places> groups_;             // kept from block to block
     std::vector<int> inside_;                // of parts, whether they have been turned
     std::map<std::size_t, double> divisors_; // of parts, by variable
 };

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -94,8 +96,14 @@ template <class = void>
 class kernel_work {
 public:
     kernel_work(codegen::kernel const& k, microarchitecture const& core)
-        : k_(k), core_(core), values_(k, walked_), inside_(k.names.size(), 0) {
+        : k_(k),
+          core_(core),
+          values_(k, walked_),
+          inside_(k.names.size(), 0),
+          counter_(k, core),
+          set_at_(static_cast<std::size_t>(k.registers), 0) {
         stage_finder<>{k, walked_};
+        find_accumulations(k_.body);
         walk(k_.body, 0, {1, 1, false});
         for (auto cycles : walked_.stage_cycles) made_.compute += cycles;
     }
@@ -135,7 +143,7 @@ private:
         for (auto i = from; i < statements.size() && runs.times > 0; ++i) {
             auto const& n = statements[i];
             ++visits_;
-            stage_ = walked_.stages[&n];
+            stage_ = walked_.stage_of(n);
             switch (n.kind) {
             case codegen::statement_kind::block:
                 i = count_run(statements, i, runs) - 1;
@@ -185,9 +193,9 @@ private:
         auto const begin = own ? 0.0 : values_.limit_of(n.begin, true);
         auto const end = own ? static_cast<double>(k_.parallel_extent) : values_.limit_of(n.end, false);
         auto const turns = std::max(0.0, end - begin);
-        auto const reduces = accumulates(n);
-        walked_.loops[&n].entries += runs.times, walked_.loops[&n].turns += runs.times * turns;
-        auto const inner = !own && block_runs<>::is_straight(n.body);
+        auto const& facts = facts_of(n);
+        facts.counts->entries += runs.times, facts.counts->turns += runs.times * turns;
+        auto const inner = !own && facts.straight, reduces = facts.reduces;
         if (own)
             spend(runs.times * turns * position_cycles);
         else
@@ -200,37 +208,56 @@ private:
             walk(n.body, 0, {runs.times * weight, further, inner});
         });
     }
+    // What does not change from visit to visit of a loop.
+    struct loop_facts {
+        walked_loops::loop_counts* counts = nullptr;
+        bool straight = false, reduces = false;
+    };
+    loop_facts const& facts_of(statement const& n) {
+        auto const [found, is_new] = loops_.try_emplace(&n);
+        if (is_new) found->second = {&walked_.loops[&n], block_runs<>::is_straight(n.body), accumulates_.contains(&n)};
+        return found->second;
+    }
+    // A run with its work where its condition holds, and where it does not.
+    struct counted_run {
+        block_run run;
+        std::optional<block_work> work[2];
+    };
     // Counts a run; gives the place behind it.
     std::size_t count_run(std::vector<statement> const& statements, std::size_t from, list_runs const& runs) {
-        auto const run = block_runs<>::run_from(statements, from);
+        auto const [found, is_new] = runs_.try_emplace(&statements[from]);
+        if (is_new) found->second.run = block_runs<>::run_from(statements, from);
+        auto const& run = found->second.run;
         auto const whole = runs.turned && from == 0 && run.to == statements.size();
         auto const holds = !run.asked || values_.hold(run.asked->conditions);
         for (auto i = from; run.asked && i < run.to; ++i)
             if (statements[i].kind == codegen::statement_kind::branch) note_side(statements[i], holds, runs.times);
         if (run.asked) spend(runs.times);
-        count(blocks_.joined(statements, run, holds), {runs.times, runs.steps, whole});
+        auto& work = found->second.work[holds];
+        if (!work) work = counter_.work_of(blocks_.joined(statements, run, holds));
+        count(*work, {runs.times, runs.steps, whole});
         return run.to;
     }
-    // Whether a loop has steps of accumulators that are set outside of it.
-    bool accumulates(statement const& n) {
-        auto const [found, is_new] = accumulates_.try_emplace(&n, false);
-        if (!is_new) return found->second;
-        std::vector<codegen::reg> set, stepped;
-        each_instruction(n.body, [&](codegen::instruction const& i) {
-            if (i.op == codegen::opcode::copy || i.op == codegen::opcode::splat) set.push_back(i.result);
-            if (is_step(i)) stepped.push_back(i.result);
-        });
-        std::sort(set.begin(), set.end());
-        return accumulates_[&n] = std::any_of(stepped.begin(), stepped.end(), [&](codegen::reg r) {
-                   return !std::binary_search(set.begin(), set.end(), r);
-               });
-    }
-    template <class F>
-    static void each_instruction(std::vector<statement> const& statements, F&& f) {
+    // Finds the loops that have steps of accumulators which are set outside of them.
+    void find_accumulations(std::vector<statement> const& statements) {
         for (auto const& n : statements) {
-            for (auto const& i : n.code) f(i);
-            each_instruction(n.body, f);
-            each_instruction(n.otherwise, f);
+            auto const first = instructions_ + 1, steps = steps_.size();
+            for (auto const& i : n.code) {
+                ++instructions_;
+                if (i.op == codegen::opcode::copy || i.op == codegen::opcode::splat)
+                    set_at_[static_cast<std::size_t>(i.result)] = instructions_;
+                else if (is_step(i) && (steps_.size() == steps || steps_.back() != i.result))
+                    steps_.push_back(i.result);
+            }
+            find_accumulations(n.body);
+            find_accumulations(n.otherwise);
+            if (n.kind != codegen::statement_kind::loop) continue;
+            auto const begin = steps_.begin() + static_cast<std::ptrdiff_t>(steps);
+            std::sort(begin, steps_.end());
+            steps_.erase(std::unique(begin, steps_.end()), steps_.end());
+            auto const set_within = [&](codegen::reg r) { return set_at_[static_cast<std::size_t>(r)] >= first; };
+            steps_.erase(std::remove_if(begin, steps_.end(), set_within), steps_.end());
+            if (steps_.size() > steps) accumulates_.insert(&n);
         }
     }
     static bool is_step(codegen::instruction const& i) {
@@ -239,9 +266,8 @@ private:
 
     // ---- what a block does
 
-    void count(statement const& n, list_runs const& runs) {
+    void count(block_work const& w, list_runs const& runs) {
         auto const [times, steps, turned] = runs;
-        auto const& w = work_of(n);
         made_.multiply_adds += times * w.multiply_adds, made_.arithmetic += times * w.arithmetic;
         made_.loads += times * (w.loads + w.scalar_loads), made_.stores += times * w.stores;
         auto const issued = w.multiply_adds + w.arithmetic + w.loads + w.scalar_loads + w.stores + w.others +
@@ -256,12 +282,6 @@ private:
         auto const others = std::max(1.0, core_.reorder_buffer / std::max(1.0, issued * steps));
         spend(times * (std::max(units, chain / others) + w.latency / std::max(1.0, others / 2)));
     }
-    block_work const& work_of(statement const& n) {
-        auto const [found, is_new] = work_.try_emplace(&n);
-        if (is_new) found->second = block_counter<>{k_, core_}.work_of(n);
-        return found->second;
-    }
-
     codegen::kernel const& k_;
     microarchitecture const& core_;
     kernel_time made_;
@@ -271,8 +291,13 @@ private:
     std::size_t stage_ = 0;   // in which the walk is
     std::vector<int> inside_; // of parts, whether their values are known here
     std::size_t visits_ = 0;
-    std::map<statement const*, bool> accumulates_;
-    std::map<statement const*, block_work> work_;
+    block_counter<> counter_;
+    std::set<statement const*> accumulates_; // loops
+    std::size_t instructions_ = 0;           // seen so far
+    std::vector<std::size_t> set_at_;        // by register: the last instruction that has set it
+    std::vector<codegen::reg> steps_;        // accumulators that no instruction around has set yet
+    std::map<statement const*, loop_facts> loops_;
+    std::map<statement const*, counted_run> runs_; // by the first of them
 };
 
 } // namespace gsub::cost::detail

@@ -32,7 +32,7 @@ public:
         for (std::size_t r = 0; r < s.regions.size(); ++r) {
             auto const& of = s.regions[r];
             runs_.push_back(runs_of(of));
-            stages_.push_back(of.of ? loops.stages[of.of] : 0);
+            stages_.push_back(of.of ? loops.stage_of(*of.of) : 0);
             if (of.within >= 0) children_[static_cast<std::size_t>(of.within)].push_back(r);
         }
     }

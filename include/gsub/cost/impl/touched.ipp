@@ -58,18 +58,18 @@ GSUB_LAZY void join(touched& all, touched const& t) {
 }
 
 // Sets of one buffer that move alike and meet are one: what is read of it twice is read once.
-GSUB_LAZY void merge(std::vector<touched>& all, std::vector<touched> more) {
-    for (auto& t : more) {
-        auto const meets = [&](touched const& o) {
-            return o.buffer == t.buffer && std::ranges::equal(o.moves, t.moves) && !apart(o, t);
-        };
-        auto const found = std::find_if(all.begin(), all.end(), meets);
-        if (found == all.end()) {
-            all.push_back(std::move(t));
-            continue;
-        }
+GSUB_LAZY void merge(std::vector<touched>& all, touched&& t) {
+    auto const found = std::find_if(all.begin(), all.end(), [&](touched const& o) {
+        return o.buffer == t.buffer && std::ranges::equal(o.moves, t.moves) && !apart(o, t);
+    });
+    if (found == all.end())
+        all.push_back(std::move(t));
+    else
         join(*found, t);
-    }
+}
+GSUB_LAZY void merge(std::vector<touched>& all, std::vector<touched>&& more) {
+    if (all.empty() && more.size() == 1) return all.swap(more);
+    for (auto& t : more) merge(all, std::move(t));
 }
 
 // What pieces become that move on so often by so many bytes.

@@ -13,18 +13,30 @@ GSUB_INLINE affine affine::of(variable v, std::int64_t factor) {
     return a;
 }
 
-GSUB_INLINE std::int64_t affine::factor(variable v) const noexcept {
-    for (auto const& t : terms_)
-        if (t.of == v) return t.factor;
-    return 0;
-}
-
 GSUB_INLINE affine affine::with(variable v, affine const& value) const {
     auto const by = factor(v);
     if (by == 0) return *this;
     auto rest = *this;
     rest.add(v, -by);
     return rest + value * by;
+}
+
+GSUB_INLINE affine affine::resolved(std::span<interval const> variables) const {
+    affine out{constant_};
+    for (auto const& t : terms_) {
+        auto const& v = variables[static_cast<std::size_t>(t.of)];
+        if (v.low == v.high)
+            out.constant_ += t.factor * v.low;
+        else
+            out.terms_.push_back(t);
+    }
+    return out;
+}
+
+GSUB_INLINE affine affine::renamed(std::span<variable const> to) const {
+    affine out{constant_};
+    for (auto const& t : terms_) out.add(to[static_cast<std::size_t>(t.of)], t.factor);
+    return out;
 }
 
 GSUB_INLINE affine& affine::operator+=(affine const& other) {
@@ -52,16 +64,6 @@ GSUB_INLINE void affine::add(variable v, std::int64_t factor) {
 
 GSUB_INLINE bool operator==(affine const& a, affine const& b) noexcept {
     return a.constant_ == b.constant_ && std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end());
-}
-
-GSUB_INLINE interval range_of(affine const& a, std::span<interval const> variables) {
-    interval r{a.constant(), a.constant()};
-    for (auto const& t : a.terms()) {
-        auto const& v = variables[static_cast<std::size_t>(t.of)];
-        r.low += t.factor * (t.factor > 0 ? v.low : v.high);
-        r.high += t.factor * (t.factor > 0 ? v.high : v.low);
-    }
-    return r;
 }
 
 GSUB_INLINE std::string to_string(affine const& a, std::span<std::string const> names) {
