@@ -1,0 +1,94 @@
+// Linear score: the time of a kernel as a weighted sum of its features, with coefficients for each architecture.
+#pragma once
+
+#include <gsub/codegen/ir/kernel_ir.hpp>
+#include <gsub/core/result.hpp>
+#include <gsub/cost/kernel_features.hpp>
+#include <gsub/cost/kernel_time.hpp>
+#include <gsub/target/isa.hpp>
+#include <gsub/target/microarchitecture.hpp>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace gsub::cost {
+
+/// Linear score of a kernel: the sum of its features' cycles, each times its coefficient; lower is better. *Source*
+/// Tuna, 2021, section III: score = sum of a_i f_i, with coefficients for an architecture.
+struct linear_score {
+    /// By feature, at least 0. Those of no fit: blocks, loops, bytes and calls one after another, and instructions,
+    /// which blocks contain, nothing of their own.
+    std::array<double, kernel_feature_count> coefficients{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1};
+
+    [[nodiscard]] constexpr double operator[](kernel_feature f) const noexcept {
+        return coefficients[static_cast<std::size_t>(f)];
+    }
+    /// Predicted cycles of a feature, and of a kernel.
+    [[nodiscard]] constexpr double cycles(kernel_features const& of, kernel_feature f) const noexcept {
+        return (*this)[f] * of[f].cycles;
+    }
+    [[nodiscard]] constexpr double cycles(kernel_features const& of) const noexcept {
+        double sum = 0;
+        for (std::size_t i = 0; i < kernel_feature_count; ++i) sum += coefficients[i] * of.amounts[i].cycles;
+        return sum;
+    }
+    friend bool operator==(linear_score const&, linear_score const&) = default;
+};
+
+/// Calibrated score: a row of the table, with what it was fitted to.
+struct linear_score_row {
+    std::string_view architecture; ///< of instruction sets; empty: any
+    linear_score score;
+    std::string_view machine, date, command; ///< that measured; empty: nothing was
+    std::size_t kernels = 0;                 ///< that it was fitted to
+};
+
+namespace detail {
+
+// clang-format off
+inline constexpr linear_score_row linear_score_rows[] = {
+    // Nobody has measured kernels of other architectures.
+    {"", {}, "", "", "", 0},
+};
+// clang-format on
+
+} // namespace detail
+
+/// All calibrated scores; the last one is that of any architecture.
+[[nodiscard]] constexpr std::span<linear_score_row const> linear_scores() noexcept {
+    return detail::linear_score_rows;
+}
+/// Row of an instruction set: that of its architecture, else the last one.
+[[nodiscard]] constexpr linear_score_row const& linear_score_of(isa const& s) noexcept {
+    for (auto const& row : linear_scores())
+        if (row.architecture == s.architecture) return row;
+    return linear_scores().back();
+}
+
+/// Predicts the time of one call of a kernel as `time_of` does, but for its seconds: those of a linear score.
+/// *Requires* and *Complexity* as `time_of`. A model of one's own coefficients, for `lowered_options::model`, is a
+/// function that calls this one with them.
+GSUB_LAZY [[nodiscard]] kernel_time linear_time_of(codegen::kernel const& k, microarchitecture const& core,
+                                                   kernel_setting const& setting, linear_score const& score);
+
+/// Kernel time model of `linear_time_of` with the row of the instruction set, for `lowered_options::model`.
+GSUB_LAZY [[nodiscard]] kernel_time_model linear_cycles() noexcept;
+
+/// Measured kernel: features and the time that it took.
+struct kernel_sample {
+    kernel_features features{};
+    double seconds = 0;   ///< of a call
+    double gigahertz = 1; ///< of the core that the features are of
+    std::string kernel{}, schedule{}, isa{}, machine{};
+
+    [[nodiscard]] double cycles() const noexcept { return seconds * gigahertz * 1e9; }
+};
+
+} // namespace gsub::cost
+
+#ifndef GSUB_COMPILED
+#include <gsub/cost/impl/linear_score.ipp>
+#endif
