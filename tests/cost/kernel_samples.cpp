@@ -28,6 +28,7 @@ TEST_CASE("samples that are written are read again, whatever their texts") {
         for (auto& f : s.features.amounts)
             if (r.below(2) == 1) f = {r.uniform(0, 1e9), r.uniform(0, 1e9)};
         s.features.threads = static_cast<unsigned>(1 + r.below(8)), s.features.part = r.uniform(0.1, 1);
+        if (r.below(2) == 1) s.ilp = cost::ilp_source::instructions;
         s.seconds = r.uniform(1e-9, 1), s.gigahertz = r.uniform(1, 5);
         s.kernel = "conv2d \"3x3\"\n\\", s.schedule = "tile_m=4", s.isa = "avx2", s.machine = "a, b";
         text += cost::to_json_line(s) + "\n\r\n";
@@ -38,6 +39,7 @@ TEST_CASE("samples that are written are read again, whatever their texts") {
         auto const &a = samples[i], &b = read[i];
         CHECK(a.seconds == b.seconds);
         CHECK(a.gigahertz == b.gigahertz);
+        CHECK(a.ilp == b.ilp);
         CHECK((a.kernel == b.kernel && a.schedule == b.schedule && a.isa == b.isa && a.machine == b.machine));
         CHECK((a.features.threads == b.features.threads && a.features.part == b.features.part));
         for (std::size_t f = 0; f < cost::kernel_feature_count; ++f) {
@@ -79,7 +81,9 @@ TEST_CASE("a line that is no sample is refused with its number and what is wrong
           wrong{R"({"seconds": 1, "gigahertz": 4, "features": {}, "threads": 1.5})", "threads"},
           wrong{R"({"seconds": 1, "gigahertz": 4, "features": {}, "threads": 0})", "threads"},
           wrong{R"({"seconds": 1, "gigahertz": 4, "features": {}, "kernel": 3})", "kernel"},
-          wrong{R"({"seconds": 1, "gigahertz": 4, "features": {}, "colour": 3})", "colour"}, wrong{"[1]", "object"},
+          wrong{R"({"seconds": 1, "gigahertz": 4, "features": {}, "ilp": "guess"})", "ilp"},
+          wrong{R"({"seconds": 1, "gigahertz": 4, "features": {}, "colour": 3})", "colour"},
+          wrong{"[1]", "object"},
           wrong{"{", ""}}) {
         auto const text = complaint(good + "\n\n" + std::string{line} + "\n" + good);
         CAPTURE(line, text);

@@ -17,7 +17,8 @@ inline constexpr std::size_t most_kernel_samples = 1'000'000;
 /// Line of a calibration file, without its end:
 ///
 ///     {"kernel": "matmul ...", "schedule": "tile_m=14 ...", "isa": "avx512", "machine": "...", "gigahertz": 4.1,
-///      "seconds": 1.2e-5, "threads": 1, "part": 1, "features": {"fma": [131072, 65536], "call": [1, 287]}}
+///      "seconds": 1.2e-5, "threads": 1, "part": 1, "ilp": "blocks", "features": {"fma": [131072, 65536], "call": [1,
+///      287]}}
 ///
 /// A feature has its count and its cycles; those with neither are left out.
 [[nodiscard]] std::string to_json_line(kernel_sample const& s);

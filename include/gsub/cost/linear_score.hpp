@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,9 +39,17 @@ struct linear_score {
     friend bool operator==(linear_score const&, linear_score const&) = default;
 };
 
+/// What the cycles of a kernel's `ilp` feature are those of: bounds of its IR's blocks, as `time_of` finds them, or its
+/// machine instructions on the ports of the core, loops and all, as `scheduled_time_of` does in ten times as long.
+enum class ilp_source : std::uint8_t { blocks, instructions };
+[[nodiscard]] constexpr std::string_view to_string(ilp_source s) noexcept {
+    return s == ilp_source::blocks ? "blocks" : "instructions";
+}
+
 /// Calibrated score: a row of the table, with what it was fitted to.
 struct linear_score_row {
     std::string_view architecture; ///< of instruction sets; empty: any
+    ilp_source ilp = ilp_source::blocks;
     linear_score score;
     std::string_view machine, date, command; ///< that measured; empty: nothing was
     std::size_t kernels = 0;                 ///< that it was fitted to
@@ -51,7 +60,7 @@ namespace detail {
 // clang-format off
 inline constexpr linear_score_row linear_score_rows[] = {
     // Nobody has measured kernels of other architectures.
-    {"", {}, "", "", "", 0},
+    {"", ilp_source::blocks, {}, "", "", "", 0},
 };
 // clang-format on
 
@@ -62,26 +71,28 @@ inline constexpr linear_score_row linear_score_rows[] = {
     return detail::linear_score_rows;
 }
 /// Row of an instruction set: that of its architecture, else the last one.
-[[nodiscard]] constexpr linear_score_row const& linear_score_of(isa const& s) noexcept {
+[[nodiscard]] constexpr linear_score_row const& linear_score_of(isa const& s, ilp_source ilp) noexcept {
     for (auto const& row : linear_scores())
-        if (row.architecture == s.architecture) return row;
+        if (row.architecture == s.architecture && row.ilp == ilp) return row;
     return linear_scores().back();
 }
 
-/// Predicts the time of one call of a kernel as `time_of` does, but for its seconds: those of a linear score.
-/// *Requires* and *Complexity* as `time_of`. A model of one's own coefficients, for `lowered_options::model`, is a
-/// function that calls this one with them.
-GSUB_LAZY [[nodiscard]] kernel_time linear_time_of(codegen::kernel const& k, microarchitecture const& core,
-                                                   kernel_setting const& setting, linear_score const& score);
+/// Predicts the time of a kernel of which another model has told counts and bytes: these, and the seconds of a linear
+/// score. A model of one's own coefficients, for `lowered_options::model`, is a function that calls this one. `core`
+/// is that of the other model. *Complexity* O(1).
+GSUB_LAZY [[nodiscard]] kernel_time linear_time_of(kernel_time counted, microarchitecture const& core,
+                                                   linear_score const& score) noexcept;
 
-/// Kernel time model of `linear_time_of` with the row of the instruction set, for `lowered_options::model`.
-GSUB_LAZY [[nodiscard]] kernel_time_model linear_cycles() noexcept;
+/// Kernel time model of the linear score with the row of the instruction set, for `lowered_options::model`. Kernels
+/// without machine instructions have the score of their blocks.
+GSUB_LAZY [[nodiscard]] kernel_time_model linear_cycles(ilp_source ilp = ilp_source::instructions) noexcept;
 
 /// Measured kernel: features and the time that it took.
 struct kernel_sample {
     kernel_features features{};
     double seconds = 0;   ///< of a call
     double gigahertz = 1; ///< of the core that the features are of
+    ilp_source ilp = ilp_source::blocks;
     std::string kernel{}, schedule{}, isa{}, machine{};
 
     [[nodiscard]] double cycles() const noexcept { return seconds * gigahertz * 1e9; }

@@ -30,6 +30,8 @@ public:
                 s.schedule = text_of(value, key);
             else if (key == "isa")
                 s.isa = text_of(value, key);
+            else if (key == "ilp")
+                s.ilp = ilp_of(value);
             else if (key == "machine")
                 s.machine = text_of(value, key);
             else if (key == "seconds")
@@ -74,6 +76,12 @@ private:
         if (v < 1 || v > 65536 || v != std::floor(v)) fail("\"threads\" is no number of threads");
         return static_cast<unsigned>(v);
     }
+    [[nodiscard]] ilp_source ilp_of(io::json const& value) const {
+        auto const text = text_of(value, "ilp");
+        for (auto const s : {ilp_source::blocks, ilp_source::instructions})
+            if (text == to_string(s)) return s;
+        fail("\"ilp\" is neither \"blocks\" nor \"instructions\"");
+    }
     [[nodiscard]] std::string text_of(io::json const& value, std::string_view key) const {
         if (!value.is_string()) fail(format_text("{} is no text", quoted{key}));
         return value.get<std::string>();
@@ -103,6 +111,7 @@ GSUB_INLINE std::string to_json_line(kernel_sample const& s) {
                   {"seconds", s.seconds},
                   {"threads", s.features.threads},
                   {"part", s.features.part},
+                  {"ilp", to_string(s.ilp)},
                   {"features", io::json::object()}};
     for (std::size_t i = 0; i < kernel_feature_count; ++i) {
         auto const& of = s.features.amounts[i];
