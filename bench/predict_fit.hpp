@@ -185,16 +185,15 @@ private:
     std::map<std::pair<std::string, std::string>, std::vector<fit_point>> kernels_;
 };
 
-// Prints a line and a row of the table a transfer. Gives whether those that are held to it reach 0.93.
-inline bool tell_transfers(transfers const& all) {
-    report::table table{{"fitted to", "ranked", "kernels", "ten fastest / chosen, mean", "median", "tau median",
-                         "chosen / fastest, median"}};
-    auto reached = true;
-    auto const tell = [&](std::string const& fitted, std::string const& ranked, transfer const& t, bool held = false) {
-        auto const two = [](double v) { return report::fixed(v, 3); };
+// Table of transfers, which are printed as lines too.
+class transfer_table {
+public:
+    // `held`: whether it has to reach 0.93.
+    void add(std::string const& fitted, std::string const& ranked, transfer const& t, bool held = false) {
+        auto const three = [](double v) { return report::fixed(v, 3); };
         if (t.top.values.empty()) return;
-        table.add({fitted, ranked, fmt::format("{}", t.top.values.size()), two(t.mean_top()), two(t.top.median()),
-                   two(t.tau.median()), two(t.lost.median())});
+        table_.add({fitted, ranked, fmt::format("{}", t.top.values.size()), three(t.mean_top()), three(t.top.median()),
+                    three(t.tau.median()), three(t.lost.median())});
         std::printf("%s\n", io::json{{"bench", "predict fit"},
                                      {"fitted", fitted},
                                      {"ranked", ranked},
@@ -205,15 +204,27 @@ inline bool tell_transfers(transfers const& all) {
                                      {"chosen_over_best", t.lost.median()}}
                                 .dump()
                                 .c_str());
-        if (held && t.top.values.size() >= 20 && t.mean_top() < 0.93) reached = false;
-    };
+        if (held && t.top.values.size() >= 20 && t.mean_top() < 0.93) reached_ = false;
+    }
+    [[nodiscard]] std::string text() const { return table_.text(); }
+    [[nodiscard]] bool reached() const noexcept { return reached_; }
+
+private:
+    report::table table_{{"fitted to", "ranked", "kernels", "ten fastest / chosen, mean", "median", "tau median",
+                          "chosen / fastest, median"}};
+    bool reached_ = true;
+};
+
+// Tells how what is fitted to some kernels ranks others. Gives whether those that are held to it reach 0.93.
+inline bool tell_transfers(transfers const& all) {
+    transfer_table table;
     auto const any = [](cost::kernel_sample const&) { return true; };
     auto const predicted_by = [&](std::string const& name, std::function<double(fit_point const&)> const& predict) {
         for (auto const& set : all.sets()) {
             transfer t;
             all.rank(
                 t, [&](auto const& s) { return s.isa == set; }, predict);
-            tell(name, set, t);
+            table.add(name, set, t);
         }
     };
     if (all.timed()) predicted_by("the cycle bounds", [](fit_point const& p) { return p.bounds; });
@@ -228,26 +239,26 @@ inline bool tell_transfers(transfers const& all) {
             transfer t;
             all.fit_and_rank(
                 t, [&](auto const& s) { return s.isa == from; }, [&](auto const& s) { return s.isa == to; });
-            tell(from, to, t, from != to && from == "avx512");
+            table.add(from, to, t, from != to && from == "avx512");
         }
     transfer itself, shapes;
     all.fit_and_rank(itself, any, any);
-    tell("all", "all", itself);
+    table.add("all", "all", itself);
     for (auto const half : {false, true}) {
         auto const side = [&](cost::kernel_sample const& s) {
             return (hasher{}.add(s.kernel).finish().low % 2 == 0) == half;
         };
         all.fit_and_rank(shapes, side, [&](auto const& s) { return !side(s); });
     }
-    tell("half of the shapes", "the other half", shapes, true);
+    table.add("half of the shapes", "the other half", shapes, true);
     for (auto const& kind : all.kinds()) {
         transfer t;
         all.fit_and_rank(
             t, [&](auto const& s) { return kind_of(s) != kind; }, [&](auto const& s) { return kind_of(s) == kind; });
-        tell("other kinds", kind, t);
+        table.add("other kinds", kind, t);
     }
     std::fprintf(stderr, "%s", table.text().c_str());
-    return reached;
+    return table.reached();
 }
 
 // Prints coefficients, one row for all samples and one for those of each instruction set.

@@ -59,6 +59,19 @@ namespace detail {
 
 // clang-format off
 inline constexpr linear_score_row linear_score_rows[] = {
+    // architecture, ILP cost
+    //   fma, arithmetic, load, scalar load, store, other | ILP, control | L2, L3, memory | call, wake
+    //   machine, date
+    //   command, kernels
+    // Nothing was timed from memory or on several threads: these two coefficients are those of no fit.
+    {"x86-64", ilp_source::instructions,
+     {{0.3005, 0.9869, 0.2298, 0.4035, 0.02597, 0, 0.4248, 1, 0.321, 0.2969, 1, 0.2564, 1}},
+     "AMD Zen 5 (x86_64 family 26 model 2), AVX-512 and AVX2, one thread of two shared with others", "2026-11-26",
+     "bench_predict fit", 4337},
+    {"x86-64", ilp_source::blocks,
+     {{0.3349, 0.9665, 0, 0.02676, 0, 0, 0.6595, 0.1262, 0.2015, 0.2282, 1, 0.3426, 1}},
+     "AMD Zen 5 (x86_64 family 26 model 2), AVX-512 and AVX2, one thread of two shared with others", "2026-11-26",
+     "bench_predict fit --model counted", 4337},
     // Nobody has measured kernels of other architectures.
     {"", ilp_source::blocks, {}, "", "", "", 0},
 };
