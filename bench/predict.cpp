@@ -2,25 +2,30 @@
 //
 //     bench_predict [--threads N] [--runs N] [--optimized] [--models] [--profile FILE] [--random SEED] [--count N]
 //                   [MODEL ...]
-//     bench_predict rank [--tasks N] [--points N] [--rounds N] [--seed N] [--model counted|scheduled]
+//     bench_predict rank [--tasks N] [--points N] [--rounds N] [--seed N] [--model counted|scheduled|linear]
 //                        [--random SEED] [--count N] [MODEL ...]
 //     bench_predict pairs [--pairs N] [--parts N] [--steps N] [--rounds N] [--seed N] [--random SEED] [--count N]
 //                         [MODEL ...]
 //     bench_predict rate [--points N] [--rounds N] [--seed N] [--random SEED] [--count N] [MODEL ...]
+//     bench_predict fit [--tasks N] [--points N] [--rounds N] [--seed N] [--model counted|scheduled]
+//                       [--write FILE] [--read FILE] [--random SEED] [--count N] [MODEL ...]
 //
 // MODEL is a name of `gsub models` or an ONNX file; without one, the fourteen networks of bench/compare. A network is
 // built and profiled (the median of its runs for each step), and each step is predicted by `cost::lowered` without
 // having run: a JSON line a step, and a table of the errors by kind of kernel and by network. `--optimized` takes what
 // `optimize` makes of the networks under these costs, `--models` all models of times. `rank`: the ways to compute one
-// kernel. `pairs`: graphs before and behind a rewrite. `rate`: candidates that are predicted in a second.
+// kernel. `pairs`: graphs before and behind a rewrite. `rate`: candidates that are predicted in a second. `fit`:
+// coefficients of the linear score.
 #include "compared_networks.hpp"
 #include "measurement.hpp"
+#include "predict_fit.hpp"
 #include "predict_models.hpp"
 #include "predict_pairs.hpp"
 #include "predict_rank.hpp"
 #include "predict_rate.hpp"
 #include "random_networks.hpp"
 #include <gsub/core/format.hpp>
+#include <gsub/cost/linear_score.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/cost/scheduled_time.hpp>
 #include <gsub/driver/build.hpp>
@@ -45,7 +50,7 @@ namespace {
 
 using namespace gsub;
 
-enum class mode { clock, rank, pairs, rate };
+enum class mode { clock, rank, pairs, rate, fit };
 
 struct settings {
     mode what = mode::clock;
@@ -56,6 +61,7 @@ struct settings {
     bench::rank_options ranking{};
     bench::pair_options pairing{};
     bench::rate_options rating{};
+    bench::fit_options fitting{};
     std::vector<std::pair<std::string, graph>> networks{};
 };
 
@@ -68,6 +74,7 @@ graph load(std::string const& name) {
 std::vector<std::string> usual(mode what) {
     switch (what) {
     case mode::rank:
+    case mode::fit:
         return {"resnet50", "mobilenet_v2",    "squeezenet1_1", "bert_small",
                 "nasnet_a", "resnext50_32x4d", "nasrnn",        "inception_v3"};
     case mode::pairs: {
@@ -89,11 +96,16 @@ std::vector<std::string> usual(mode what) {
 cost::kernel_time_model model_named(std::string const& name) {
     if (name == "counted") return {};
     if (name == "scheduled") return cost::scheduled_cycles();
-    throw error{error_code::usage, fmt::format("no model {}, but counted and scheduled", name)};
+    if (name == "linear") return cost::linear_cycles();
+    throw error{error_code::usage, fmt::format("no model {}, but counted, scheduled and linear", name)};
 }
 
 mode mode_named(std::string const& name) {
-    return name == "rank" ? mode::rank : name == "pairs" ? mode::pairs : name == "rate" ? mode::rate : mode::clock;
+    return name == "rank"    ? mode::rank
+           : name == "pairs" ? mode::pairs
+           : name == "rate"  ? mode::rate
+           : name == "fit"   ? mode::fit
+                             : mode::clock;
 }
 
 settings parse(std::vector<std::string> const& arguments) {
@@ -103,8 +115,9 @@ settings parse(std::vector<std::string> const& arguments) {
     std::vector<std::string> names;
     if (!arguments.empty()) s.what = mode_named(arguments[0]);
     if (s.what != mode::clock) first = 1;
+    if (s.what == mode::fit) s.ranking = s.fitting.ranking;
     auto const clock = s.what == mode::clock, rank = s.what == mode::rank, pairs = s.what == mode::pairs,
-               rate = s.what == mode::rate;
+               rate = s.what == mode::rate, fit = s.what == mode::fit;
     for (auto i = first; i < arguments.size(); ++i) {
         auto const& a = arguments[i];
         auto const value = [&]() -> std::string const& {
@@ -126,11 +139,15 @@ settings parse(std::vector<std::string> const& arguments) {
             s.models = true;
         else if (clock && a == "--profile")
             s.profile = value();
-        else if (rank && a == "--tasks")
+        else if (fit && a == "--write")
+            s.fitting.written = value();
+        else if (fit && a == "--read")
+            s.fitting.read = value();
+        else if ((rank || fit) && a == "--tasks")
             s.ranking.tasks = number();
-        else if (rank && a == "--model")
+        else if ((rank || fit) && a == "--model")
             s.ranking.model = model_named(value());
-        else if ((rank || rate) && a == "--points")
+        else if ((rank || rate || fit) && a == "--points")
             s.ranking.points = s.rating.points = number();
         else if (pairs && a == "--pairs")
             s.pairing.pairs = number();
@@ -147,9 +164,11 @@ settings parse(std::vector<std::string> const& arguments) {
         else
             names.push_back(a);
     }
+    s.fitting.ranking = s.ranking;
+    if (!s.fitting.read.empty()) return s;
     if (names.empty() && !seed) {
         names = usual(s.what);
-        if (pairs) seed = 1; // and random ones
+        if (pairs || fit) seed = 1; // and random ones
     }
     if (seed)
         for (auto const& network : bench::random_networks(*seed, count, false))
@@ -280,6 +299,7 @@ void tell(settings const& s) {
 int main(int argc, char** argv) try {
     auto const s = parse({argv + 1, argv + argc});
     if (s.what == mode::rank) return bench::rank(s.networks, s.ranking);
+    if (s.what == mode::fit) return bench::fit(s.networks, s.fitting);
     if (s.what == mode::pairs) return bench::compare_pairs(s.networks, s.pairing);
     if (s.what == mode::rate) return bench::rate(s.networks, s.rating);
     tell(s);

@@ -5,10 +5,13 @@
 #include <gsub/cost/impl/fused.ipp>
 #include <gsub/cost/impl/group_costs.ipp>
 #include <gsub/cost/impl/group_in_graph.ipp>
+#include <gsub/cost/impl/kernel_features.ipp>
 #include <gsub/cost/impl/kernel_footprint.ipp>
+#include <gsub/cost/impl/kernel_samples.ipp>
 #include <gsub/cost/impl/kernel_stages.ipp>
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/kernel_work.ipp>
+#include <gsub/cost/impl/linear_score.ipp>
 #include <gsub/cost/impl/lowered.ipp>
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/impl/measured.ipp>

@@ -124,6 +124,7 @@ struct tune_request {
     std::string model;
     std::string target = "host";   ///< as `parse_target` reads it
     std::string method = "hybrid"; ///< or `static`, `measured`
+    std::string model_of_time;     ///< `counted`, `scheduled`, `linear`; empty: counted, its best scheduled
     std::string records;           ///< file that records are appended to; empty: none
     std::string passes;            ///< a list that runs before lowering; empty: `default`
     std::string ports;             ///< file of `gsub calibrate --ports`; empty: the built-in row
@@ -152,6 +153,7 @@ struct explain_request : cost_choice {
     std::string node;         ///< by name; empty: everywhere
     bool weights = false;     ///< weights that the rewrites read and build, too
     bool kernels = false;     ///< kernels in place of a rule
+    bool features = false;    ///< what each kernel does, too
     kernel_choice kernels_of; ///< how they are generated
 };
 answer explain(explain_request const& r, session const& s);

@@ -228,7 +228,7 @@ int main(int argc, char** argv) {
     explain->add_option("model", y.model, "ONNX model")->required()->type_name("MODEL.onnx");
     auto* subject = explain->add_option_group("subject", "what is explained");
     auto* rule = subject->add_option("--rule", y.rule, "where this rule applies, see `gsub rules`")->type_name("RULE");
-    subject->add_flag(
+    auto* kernels = subject->add_flag(
         "--kernels", y.kernels,
         "the kernels: what each computes, why no more, by which algorithm and schedule, how long it takes");
     subject->require_option(1);
@@ -236,6 +236,10 @@ int main(int argc, char** argv) {
         ->add_flag("--weights", y.weights,
                    "print the weights that each rewrite reads and builds, a convolution's as a matrix of kernels")
         ->needs(rule);
+    explain
+        ->add_flag("--features", y.features,
+                   "what each kernel does: instructions, cycles, lines of caches, and their shares of a linear score")
+        ->needs(kernels);
     explain->add_option("--node", y.node, "this node alone, by its name in the model")->type_name("NODE")->needs(rule);
     add_kernel_choice(explain, y.kernels_of);
     add_cost_choice(explain, y);
@@ -315,6 +319,10 @@ int main(int argc, char** argv) {
                      "what ranks candidates; static: a cost model, nothing runs; hybrid: the clock for its best few; "
                      "measured: the clock alone")
         ->check(CLI::IsMember({"static", "hybrid", "measured"}));
+    tune->add_option("--model", u.model_of_time,
+                     "cost model that scores candidates: units and caches (counted), machine instructions (scheduled), "
+                     "weighed features (linear); by default all are counted and the best of them scheduled")
+        ->check(CLI::IsMember({"counted", "scheduled", "linear"}));
     tune->add_option("--records", u.records,
                      "append what is found to this file, for --records of run, bench, compile and explain")
         ->type_name("FILE");

@@ -1,6 +1,7 @@
 // gsub tune: schedules and algorithms for the kernels of a model, found by a cost model, by the clock, or by both.
 #include "commands.hpp"
 #include <gsub/core/format.hpp>
+#include <gsub/cost/linear_score.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/cost/port_file.hpp>
 #include <gsub/cost/scheduled_time.hpp>
@@ -242,12 +243,15 @@ answer tune(tune_request const& r, session const& s) {
         throw gsub::error{
             gsub::error_code::environment,
             gsub::format_text("this processor is no {}; --method static tunes for it", gsub::quoted{machine.name})};
+    auto const model = r.model_of_time == "scheduled" ? gsub::cost::scheduled_cycles()
+                       : r.model_of_time == "linear"  ? gsub::cost::linear_cycles()
+                                                      : gsub::cost::kernel_time_model{};
     auto const measured = ports_of(r, machine);
-    auto const costs = gsub::cost::lowered::of(g, machine, {.threads = machine.threads});
-    auto const better = gsub::cost::lowered::of(g, machine,
-                                                {.threads = machine.threads,
-                                                 .model = gsub::cost::scheduled_cycles(),
-                                                 .ports = measured ? &measured->table() : nullptr});
+    auto const* const ports = measured ? &measured->table() : nullptr;
+    auto const costs =
+        gsub::cost::lowered::of(g, machine, {.threads = machine.threads, .model = model, .ports = ports});
+    auto const better = gsub::cost::lowered::of(
+        g, machine, {.threads = machine.threads, .model = gsub::cost::scheduled_cycles(), .ports = ports});
     std::vector<gsub::tune::tuning_task> tasks;
     auto const keep = [&](gsub::kernel_graph const& k) {
         if (k.stage == gsub::lowering_stage::scheduled)
@@ -266,15 +270,21 @@ answer tune(tune_request const& r, session const& s) {
     tuning_progress progress{s, std::move(log)};
     auto options = options_of(r, s);
     interrupt_watch const watch;
-    options.stop = watch.token(), options.second_model = &better;
+    options.stop = watch.token(), options.second_model = r.model_of_time.empty() ? &better : nullptr;
     auto const done = gsub::tune::tune(tasks, costs, machine, options, progress).value();
 
     answer a;
-    a.data = {{"model", r.model},        {"target", to_string(machine)},
-              {"method", r.method},      {"ports", r.ports.empty() ? "built-in" : r.ports},
-              {"seconds", done.seconds}, {"tasks", tasks.size()},
-              {"tuned", done.tuned},     {"stopped_by", to_string(done.why)},
-              {"records", r.records},    {"kernels", gsub::io::json::array()}};
+    a.data = {{"model", r.model},
+              {"target", to_string(machine)},
+              {"method", r.method},
+              {"ports", r.ports.empty() ? "built-in" : r.ports},
+              {"score", r.model_of_time.empty() ? "counted, scheduled" : r.model_of_time},
+              {"seconds", done.seconds},
+              {"tasks", tasks.size()},
+              {"tuned", done.tuned},
+              {"stopped_by", to_string(done.why)},
+              {"records", r.records},
+              {"kernels", gsub::io::json::array()}};
     gsub::report::table table{
         {"task", "kernels", "MFLOP", "predicted", "tuned", "measured", "tuned", "ratio", "schedule"}};
     for (std::size_t i = 0; i < tasks.size(); ++i) tell_task(tasks[i], done.tasks[i], table, a.data["kernels"]);

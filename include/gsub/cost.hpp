@@ -5,7 +5,9 @@
 #include <gsub/cost/analytic.hpp>
 #include <gsub/cost/concepts.hpp>
 #include <gsub/cost/fused.hpp>
+#include <gsub/cost/kernel_features.hpp>
 #include <gsub/cost/kernel_time.hpp>
+#include <gsub/cost/linear_score.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/cost/ranked_pairs.hpp>
 #include <gsub/cost/relative.hpp>

@@ -203,6 +203,19 @@ class Cli(unittest.TestCase):
         self.gsub("explain", digits, "--kernels", "--rule", "fuse_conv_bn", exit=2)
         self.gsub("explain", digits, exit=2)
 
+    def test_explain_tells_the_features_of_kernels(self):
+        digits = DIGITS / "digits.onnx"
+        done = self.gsub("explain", digits, "--kernels", "--features", "--json", "k.json")
+        told = [k for k in json.loads((self.at / "k.json").read_text())["kernels"] if "features" in k]
+        self.assertTrue(any(k["kind"].endswith("conv2d") or k["kind"].startswith("winograd") for k in told))
+        for kernel in told:
+            self.assertGreater(kernel["predicted_ms"], 0)
+            self.assertEqual(kernel["features"]["call"]["count"], 1)
+            self.assertAlmostEqual(sum(f["share"] for f in kernel["features"].values()), 1)
+            self.assertTrue(all(f["count"] > 0 and f["cycles"] >= 0 for f in kernel["features"].values()))
+        self.assertIn("coefficient", done.stdout)
+        self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--features", exit=2)
+
     def test_a_list_of_passes_decides_what_is_built(self):
         digits = DIGITS / "digits.onnx"
         kernels = {}
@@ -489,6 +502,16 @@ class Cli(unittest.TestCase):
         self.assertIn("Kendall's tau within tasks is", page)
         picture = ElementTree.parse(self.at / f"{method}.svg").getroot()
         self.assertEqual(len(picture.findall(".//{*}title")), told["trials"] - told["failed"])
+
+    def test_a_model_is_tuned_by_each_score(self):
+        self.gsub("models", "t4", "-o", "t4.onnx")
+        for score in ("counted", "scheduled", "linear"):
+            self.gsub("tune", "t4.onnx", "--model", score, "--method", "static", "--points", 20, "--no-check", "--json",
+                      "t.json")
+            told = json.loads((self.at / "t.json").read_text())
+            self.assertEqual(told["score"], score)
+            self.assertGreater(told["scored"], 0)
+        self.gsub("tune", "t4.onnx", "--model", "nonesuch", exit=2)
 
     def test_a_model_is_tuned_and_built_from_its_records(self):
         self.gsub("models", "t4", "-o", "t4.onnx")

@@ -38,10 +38,16 @@ struct kernel_time {
     double multiply_adds = 0; ///< vector instructions
     double arithmetic = 0;    ///< other vector instructions; a function counts all of its own
     double loads = 0, stores = 0;
+    double scalar_loads = 0; ///< of `loads`: of one element, for all lanes or for one
+    double others = 0;       ///< that run on no vector unit: moves of registers, what decides lanes
+    double turns = 0;        ///< of loops
+    double control = 0;      ///< cycles of loops, branches and positions; a schedule counts them in `compute` alone
     double compute = 0;      ///< cycles of units, chains and loops
     double l2_bytes = 0;     ///< that the first cache takes from the second one
     double l3_bytes = 0;     ///< that the second one takes from the last one
     double memory_bytes = 0; ///< that the last one takes from memory
+    unsigned threads = 1;    ///< that share it
+    double part = 1;         ///< of `compute` that the busiest of them does
     double seconds = 0;      ///< of the call, threads woken and joined
 };
 

@@ -72,6 +72,7 @@ GSUB_LAZY kernel_time with_memory(kernel_time made, codegen::kernel const& k, mi
     auto const uneven = threads > 1 ? std::ceil(positions / threads) * threads / positions : 1.0;
     auto const share = std::min(uneven, 1.0 + 1.0 / threads) / threads; // of a thread
     auto const memory_rate = (threads > 1 ? core.memory_bytes_in_all : core.memory_bytes_per_second) / hertz;
+    made.threads = static_cast<unsigned>(threads), made.part = share;
     double cycles = 0;
     for (std::size_t i = 0; i < stages.size(); ++i) {
         auto const& bytes = stages[i];

@@ -121,6 +121,7 @@ private:
     };
 
     void spend(double cycles) { walked_.stage_cycles[stage_] += cycles; }
+    void spend_on_control(double cycles) { made_.control += cycles, spend(cycles); }
 
     // ---- how often everything runs
 
@@ -149,7 +150,7 @@ private:
                 i = count_run(statements, i, runs) - 1;
                 break;
             case codegen::statement_kind::guard:
-                spend(runs.times * 2);
+                spend_on_control(runs.times * 2);
                 break;
             case codegen::statement_kind::branch:
                 if (block_runs<>::is_simple(n))
@@ -167,7 +168,7 @@ private:
         }
     }
     void walk_branch(statement const& n, list_runs const& runs) {
-        spend(runs.times);
+        spend_on_control(runs.times);
         auto const holds = values_.hold(n.conditions);
         note_side(n, holds, runs.times);
         walk(holds ? n.body : n.otherwise, 0, {runs.times, runs.steps});
@@ -196,10 +197,12 @@ private:
         auto const& facts = facts_of(n);
         facts.counts->entries += runs.times, facts.counts->turns += runs.times * turns;
         auto const inner = !own && facts.straight, reduces = facts.reduces;
+        made_.turns += runs.times * turns;
         if (own)
-            spend(runs.times * turns * position_cycles);
+            spend_on_control(runs.times * turns * position_cycles);
         else
-            spend(runs.times * ((turns > predicted_turns ? leave_cycles : 0) + (inner ? 0 : turns * turn_cycles)));
+            spend_on_control(runs.times *
+                             ((turns > predicted_turns ? leave_cycles : 0) + (inner ? 0 : turns * turn_cycles)));
         if (turns == 0) return;
         auto const further = reduces ? runs.steps * turns : 1.0;
         if (!values_.decides(n.var)) return walk(n.body, 0, {runs.times * turns, further, inner});
@@ -232,7 +235,7 @@ private:
         auto const holds = !run.asked || values_.hold(run.asked->conditions);
         for (auto i = from; run.asked && i < run.to; ++i)
             if (statements[i].kind == codegen::statement_kind::branch) note_side(statements[i], holds, runs.times);
-        if (run.asked) spend(runs.times);
+        if (run.asked) spend_on_control(runs.times);
         auto& work = found->second.work[holds];
         if (!work) work = counter_.work_of(blocks_.joined(statements, run, holds));
         count(*work, {runs.times, runs.steps, whole});
@@ -270,6 +273,7 @@ private:
         auto const [times, steps, turned] = runs;
         made_.multiply_adds += times * w.multiply_adds, made_.arithmetic += times * w.arithmetic;
         made_.loads += times * (w.loads + w.scalar_loads), made_.stores += times * w.stores;
+        made_.scalar_loads += times * w.scalar_loads, made_.others += times * w.others;
         auto const issued = w.multiply_adds + w.arithmetic + w.loads + w.scalar_loads + w.stores + w.others +
                             (turned ? turn_instructions : 0);
         auto const units = std::max(

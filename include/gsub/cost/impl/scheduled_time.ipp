@@ -167,7 +167,7 @@ GSUB_LAZY_BODY result<kernel_time> scheduled_time_of(codegen::kernel const& k, i
     auto made = work.counted();
     auto loops = work.loops();
     detail::stream_cycles<>{*stream, core, loops}.run();
-    made.compute = 0;
+    made.compute = made.control = 0;
     for (auto const cycles : loops.stage_cycles) made.compute += cycles;
     return detail::with_memory(made, *stream->lowered, core, setting, loops, true);
 }

@@ -1,0 +1,1 @@
+#include <gsub/cost/impl/fitting.ipp>
