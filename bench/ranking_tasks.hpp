@@ -22,6 +22,9 @@ namespace bench {
 
 inline constexpr std::string_view ranked_operators[] = {"conv2d", "winograd", "depthwise", "dense", "batch_matmul"};
 
+/// Points, restricted ones too, that a task has at least: of fewer there is little to rank.
+inline constexpr std::uint64_t least_points = 100;
+
 /// A task with those of its algorithms that an operator stands for.
 struct ranked_task {
     std::string op, network;
@@ -79,6 +82,9 @@ inline std::vector<ranked_task> operators_of(tune::tuning_task const& t, std::st
             for (auto& r : detail::operators_of(t, name)) {
                 auto const alone = r.op == "batch_matmul"; // within attention where kernels are fused
                 if (!wanted.contains(r.op) || t.operations > operations || alone == group) continue;
+                std::uint64_t points = 0;
+                for (auto const a : r.algorithms) points += t.algorithms[a].space->size();
+                if (points < least_points) continue;
                 auto const key = hasher{}.add(to_string(t)).finish().low;
                 auto& of = found[r.op];
                 of.emplace(random_stream{seed}.split(key)(), std::move(r));

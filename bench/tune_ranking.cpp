@@ -6,7 +6,7 @@
 //
 // TASKS (6) tasks of each operator are drawn by the seed. Of each task up to POINTS (1000) points of our space (of all
 // Winograd algorithms together) and of those that AutoTVM's space has are predicted by the models, built in memory,
-// and timed in turns of ROUNDS (3) by `tune::kernel_timer`, until SECONDS (30) are over. Then the k first predicted
+// and timed in turns of ROUNDS (3) by `tune::kernel_timer`, until SECONDS (20) are over. Then the k first predicted
 // and the k fastest of each list are timed anew together, three times as long: the least of many times is too low.
 //
 //     top-k           mean time of the k fastest over mean time of the k first predicted, both timed anew; of lists of
@@ -45,7 +45,7 @@ using namespace gsub;
 struct settings {
     std::size_t tasks = 6, points = 1000, rounds = 3;
     unsigned threads = 1;
-    double seconds = 30, operations = 1e9;
+    double seconds = 20, operations = 1e9;
     std::uint64_t seed = 1;
     bool counted = true, scheduled = true;
     std::set<std::string> operators{std::begin(bench::ranked_operators), std::end(bench::ranked_operators)};
