@@ -1,5 +1,6 @@
 #include <gsub/tune.hpp>
 #include <gsub/tune/impl/ansor_record.ipp>
+#include <gsub/tune/impl/autotvm_space.ipp>
 #include <gsub/tune/impl/configuration_space.ipp>
 #include <gsub/tune/impl/database.ipp>
 #include <gsub/tune/impl/json_value.ipp>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/tune/ansor_record.hpp>
+#include <gsub/tune/autotvm_space.hpp>
 #include <gsub/tune/configuration_space.hpp>
 #include <gsub/tune/database.hpp>
 #include <gsub/tune/json_value.hpp>
