@@ -1,20 +1,17 @@
 #include "catch.hpp"
 #include "search/black_box.hpp"
+#include "worker_processes.hpp"
 #include <gsub/search/evolution_search.hpp>
 #include <gsub/search/random_search.hpp>
 #include <gsub/tune/process_scorer.hpp>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
-#include <new>
 #include <set>
 #include <stdexcept>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -24,44 +21,11 @@ namespace process_scorer_test {
 using namespace gsub;
 using namespace gsub::tune;
 using namespace black_box;
+using namespace worker_processes;
 using namespace std::chrono_literals;
 constexpr auto infinity = std::numeric_limits<double>::infinity();
 
 static_assert(search::scorer<process_scorer<point>, point>);
-
-// A counter that this process and its workers share.
-class shared_counter {
-public:
-    shared_counter()
-        : memory_(::mmap(nullptr, sizeof(counter), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-        REQUIRE(memory_ != MAP_FAILED);
-        new (memory_) counter{0};
-    }
-    shared_counter(shared_counter const&) = delete;
-    ~shared_counter() { ::munmap(memory_, sizeof(counter)); }
-    using counter = std::atomic<int>;
-    [[nodiscard]] counter& get() const { return *static_cast<counter*>(memory_); }
-
-private:
-    void* memory_;
-};
-
-std::size_t open_descriptors() {
-    auto const all = std::filesystem::directory_iterator{"/proc/self/fd"};
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
-bool has_children() {
-    return ::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD;
-}
-
-// Leaves neither processes nor descriptors.
-template <class Body>
-void cleanly(Body const& body) {
-    auto const before = open_descriptors();
-    body();
-    CHECK(!has_children());
-    CHECK(open_descriptors() == before);
-}
 
 auto search_by(process_scorer<point>& workers, product_space const& space, std::uint64_t seed = 3) {
     return minimize(evolution_search{space, {.seed = seed}}, workers, {.budget = 400, .keep = 4});

@@ -26,7 +26,7 @@ struct request_head {
 struct answer_head {
     std::uint64_t ticket = 0;
     double score = 0;
-    std::uint32_t code = 0; // of an error; 0: there is a score
+    std::uint32_t code = 0; // of an error; 0: there is a score, or what the text tells in its place
     std::uint32_t length = 0;
 };
 
@@ -47,10 +47,9 @@ template <class Head>
     return out;
 }
 
-// What a worker answers: nothing that the objective does gets past.
-template <class = void> // compiled in two libraries
-[[nodiscard]] std::vector<std::byte> answer_to(std::uint64_t ticket, std::span<std::byte const> point,
-                                               remote_objective const& objective) {
+// What a worker answers: the message that `work` makes. Nothing that it throws gets past.
+template <class Work>
+[[nodiscard]] std::vector<std::byte> answer_by(std::uint64_t ticket, Work const& work) {
     auto const thrown = [&](error_code code, std::string_view text) {
         text = text.substr(0, most_text);
         return message_of(
@@ -58,10 +57,17 @@ template <class = void> // compiled in two libraries
             std::as_bytes(std::span{text.data(), text.size()}));
     };
     try {
-        return message_of(answer_head{ticket, objective(point)}, {});
+        return work();
     } catch (error const& e) { return thrown(e.code(), e.what()); } catch (std::exception const& e) {
         return thrown(error_code::usage, e.what());
     } catch (...) { return thrown(error_code::usage, "an exception without a text"); }
+}
+
+// The score of a point as a worker answers it.
+template <class = void> // compiled in two libraries
+[[nodiscard]] std::vector<std::byte> answer_to(std::uint64_t ticket, std::span<std::byte const> point,
+                                               remote_objective const& objective) {
+    return answer_by(ticket, [&] { return message_of(answer_head{ticket, objective(point)}, {}); });
 }
 
 // Throws what the objective threw on a worker.
