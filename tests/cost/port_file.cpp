@@ -34,6 +34,11 @@ TEST_CASE("measured ports are read as they were written") {
     auto const m = random_measurement(7);
     cost::write_ports(path, m).value();
     CHECK(cost::read_ports(path).value() == m);
+    auto bad = m;
+    bad.uses[0].latency = -1;
+    cost::write_ports(path, bad).value();
+    CHECK(cost::read_ports(path).error().code() == error_code::invalid_input);
+    CHECK(cost::read_ports(path).error().message().find("gsub-port-file-test.json") != std::string::npos);
     std::filesystem::remove(path);
     CHECK(cost::read_ports(path).error().code() == error_code::environment);
 }

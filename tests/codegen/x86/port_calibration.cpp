@@ -31,7 +31,11 @@ TEST_CASE("a calibration of this machine has each class, with latencies and rate
         CHECK(u.latency < 100);
         // Whoever waits for nobody begins no less often than a chain of them.
         if (u.of != instruction_class::store && u.of != instruction_class::branch) CHECK(u.cycles < 1.3 * u.latency);
-        CHECK(std::popcount(u.ports) == measured_units(u.cycles));
+        // As many ports as its rate needs; what begins less often than each cycle keeps one busy, or two.
+        if (u.cycles < 1.2)
+            CHECK(std::popcount(u.ports) * u.cycles == Approx(1).epsilon(0.3));
+        else
+            CHECK((std::popcount(u.ports) == 1 || std::popcount(u.ports) == 2));
         CHECK(u.bytes <= host().isa->vector_bytes);
     }
     CHECK(classes.size() == instruction_classes);

@@ -119,7 +119,7 @@ GSUB_INLINE result<measured_ports> read_ports(std::string const& path) {
     if (!text) return text.error();
     auto found = parse_ports(*text);
     if (found) return found;
-    return error{found.error().code(), format_text("{}: {}", quoted{path}, found.error().message())};
+    return found.error().within(format_text("{}", quoted{path}));
 }
 
 GSUB_INLINE result<void> write_ports(std::string const& path, measured_ports const& found) {
