@@ -63,7 +63,10 @@ private:
                 auto const found = loops_.loops.find(&n);
                 if (found == loops_.loops.end() || found->second.entries <= 0 || found->second.turns <= 0) break;
                 auto const turns = found->second.turns / found->second.entries;
-                merge(all, turned(memory(n.body, 0), loops_.same[index(n.var)],
+                auto* const outer = std::exchange(pending_, nullptr);
+                auto within = memory(n.body, 0);
+                pending_ = outer;
+                merge(all, turned(std::move(within), loops_.same[index(n.var)],
                                   std::max(1.0, turns / loops_.parted[number(n.var)])));
                 break;
             }
@@ -111,11 +114,9 @@ private:
     // Parts of a loop's variable, one behind the other: loops in one another, of which that part changes fastest that
     // is divided by the least.
     std::vector<touched> parts(std::vector<statement> const& statements, std::size_t from) {
-        struct part {
-            statement const* what;
-            double divisor; // of the loop's variable
-        };
-        std::vector<part> found;
+        std::vector<part> own;
+        auto const nested = pending_ != nullptr;
+        auto& found = nested ? *pending_ : own;
         auto to = from;
         for (; to < statements.size() && statements[to].kind == codegen::statement_kind::fused_index; ++to) {
             auto const& n = statements[to];
@@ -126,7 +127,10 @@ private:
             divisors_[number(n.var)] = divisor;
             found.push_back({&n, divisor});
         }
+        pending_ = &found;
         auto all = memory(statements, to);
+        if (nested) return all;
+        pending_ = nullptr;
         std::stable_sort(found.begin(), found.end(),
                          [](auto const& a, auto const& b) { return a.divisor < b.divisor; });
         for (auto const& p : found) {
@@ -233,6 +237,11 @@ private:
         return all;
     }
 
+    struct part {
+        statement const* what;
+        double divisor; // of the loop's variable
+    };
+    std::vector<part>* pending_ = nullptr; // of the loop around, where parts within others are found
     codegen::kernel const& k_;
     microarchitecture const& core_;
     walked_loops const& loops_;
