@@ -2,6 +2,7 @@
 #include <gsub/tune/impl/ansor_record.ipp>
 #include <gsub/tune/impl/configuration_space.ipp>
 #include <gsub/tune/impl/database.ipp>
+#include <gsub/tune/impl/isolated_timer.ipp>
 #include <gsub/tune/impl/json_value.ipp>
 #include <gsub/tune/impl/kernel_record.ipp>
 #include <gsub/tune/impl/kernel_timer.ipp>

@@ -132,7 +132,8 @@ struct tune_request {
     std::size_t trials = 0;         ///< candidates of a task that are measured; 0: the same
     std::optional<double> per_hour; ///< of an hour of this machine
     std::uint64_t seed = 1;
-    bool check = true; ///< builds the network untuned and tuned, and times both
+    bool check = true;   ///< builds the network untuned and tuned, and times both
+    bool isolate = true; ///< candidates are timed in a process of their own, which may crash or hang
 };
 answer tune(tune_request const& r, session const& s);
 

@@ -331,6 +331,8 @@ int main(int argc, char** argv) {
     tune->add_option("--price-per-hour", u.per_hour, "what an hour of this machine costs; tells what tuning has cost")
         ->check(CLI::NonNegativeNumber);
     tune->add_flag("!--no-check", u.check, "do not build the model untuned and tuned to time both");
+    tune->add_flag("!--no-isolation", u.isolate,
+                   "time kernels in this process, for a debugger; one that crashes or hangs takes the command with it");
     add_target(tune, u.target);
     add_passes(tune, u.passes);
 

@@ -101,6 +101,7 @@ gsub::tune::tuning_options options_of(tune_request const& r, session const& s) {
     if (r.trials > 0) o.trials = r.trials;
     o.seed = r.seed, o.threads = s.threads, o.timing.threads = s.threads, o.timing.jit.threads = s.threads;
     o.timing.emitter = emitter_in_memory();
+    if (r.isolate) o.isolation.emplace();
     return o;
 }
 

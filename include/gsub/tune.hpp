@@ -4,6 +4,7 @@
 #include <gsub/tune/ansor_record.hpp>
 #include <gsub/tune/configuration_space.hpp>
 #include <gsub/tune/database.hpp>
+#include <gsub/tune/isolated_timer.hpp>
 #include <gsub/tune/json_value.hpp>
 #include <gsub/tune/kernel_record.hpp>
 #include <gsub/tune/kernel_timer.hpp>

@@ -515,6 +515,7 @@ class Cli(unittest.TestCase):
         told = json.loads((self.at / "t.json").read_text())
         self.assertEqual(told["stopped_by"], "time")
         self.assertLess(told["tuned"], told["tasks"])
+        self.gsub("tune", "m.onnx", "--budget", 0.05, "--no-check", "--no-isolation")
         self.gsub("tune", "m.onnx", "--method", "static", "--target", "aarch64-neon", "--points", 20, "--records", "n.jsonl",
                   "--json", "t.json")
         self.assertNotIn("check", json.loads((self.at / "t.json").read_text()))

@@ -14,6 +14,19 @@
 
 namespace worker_processes {
 
+// The thread sanitizer cannot follow threads that the child of a fork starts.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool child_may_start_threads = false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool child_may_start_threads = false;
+#else
+inline constexpr bool child_may_start_threads = true;
+#endif
+#else
+inline constexpr bool child_may_start_threads = true;
+#endif
+
 // A counter that this process and its workers share.
 class shared_counter {
 public:

@@ -11,12 +11,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace gsub::tune {
+
+/// What a timer does with candidates: it makes their kernels, in memory or by the compiler, and runs them.
+enum class timing_phase : std::uint8_t { lower, emit, compile, run };
+/// Stands for all candidates that are measured together, and for the untuned one as a timer is constructed.
+inline constexpr auto every_candidate = static_cast<std::size_t>(-1);
 
 /// Options of timing kernels.
 struct timing_options {
@@ -34,12 +40,16 @@ struct timing_options {
     runtime::kernel_emitter emitter = nullptr;       ///< null: all are compiled
     std::string compiler{};                          ///< as `runtime::find_compiler` takes it
     runtime::jit_options jit{};                      ///< of what is compiled
+    /// Told before each step, outside of what is timed: what is done next, and with which of the candidates that are
+    /// measured, or `every_candidate`.
+    std::function<void(timing_phase, std::size_t)> on_step{};
 };
 
 /// Timer of a task's candidates. The results of the untuned one are what those of all others are compared with. Each
 /// candidate is emitted as a network's kernel is, with its weights packed, and runs in a `runtime::executable`. The
 /// cost of a measurement is the median of the rounds. *Errors* throws `error`: of construction, what building the
-/// untuned kernel gives; `internal` for a fault of the emitter. A kernel that crashes ends the process.
+/// untuned kernel gives; `internal` for a fault of the emitter. A kernel that crashes ends the process, and one that
+/// hangs never returns: `isolated_timer` outlives both.
 class kernel_timer {
 public:
     GSUB_LAZY kernel_timer(tuning_task const& task, isa const& isa, timing_options const& options = {});
@@ -53,7 +63,7 @@ public:
 private:
     struct trial;
     struct state;
-    GSUB_LAZY [[nodiscard]] std::vector<trial> build(std::span<candidate const> candidates) const;
+    GSUB_LAZY [[nodiscard]] std::vector<trial> build(std::span<candidate const> candidates, std::size_t first) const;
     std::shared_ptr<state> state_;
 };
 

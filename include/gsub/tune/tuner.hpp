@@ -13,6 +13,7 @@
 #include <gsub/cost/lowered.hpp>
 #include <gsub/search/concepts.hpp>
 #include <gsub/target/target.hpp>
+#include <gsub/tune/isolated_timer.hpp>
 #include <gsub/tune/kernel_timer.hpp>
 #include <gsub/tune/record.hpp>
 #include <gsub/tune/tuning_task.hpp>
@@ -52,6 +53,9 @@ struct tuning_options {
     double seconds = std::numeric_limits<double>::infinity(); ///< in all; tasks with most to gain come first
     std::uint64_t seed = 1;
     timing_options timing{};
+    /// Candidates are timed by an `isolated_timer`, which outlives those that crash or hang; none: in this process,
+    /// which does not, but which may then have threads that hold locks.
+    std::optional<isolation_options> isolation{};
     executor* threads = nullptr; ///< score candidates; null: the calling thread
     std::stop_token stop{};      ///< ends with what has been found
 };
@@ -116,7 +120,7 @@ public:
 /// Tunes tasks for a machine. The least of many times is too low, so the best few are measured anew beside the untuned
 /// candidate, and these times decide. The records that the observer gets are what was measured, with `predicted` the
 /// best of each task that is surely better than the untuned one. Deterministic for a seed and any number of threads
-/// where nothing is measured and time does not end. *Errors* what `kernel_timer` throws, and `usage` where the model
+/// where nothing is measured and time does not end. *Errors* what the timer throws, and `usage` where the model
 /// gives NaN. *Complexity* `points` calls of the model for each algorithm, `trials` builds for each task.
 GSUB_LAZY [[nodiscard]] result<tuning_report> tune(std::span<tuning_task const> tasks, cost::lowered const& model,
                                                    target const& machine, tuning_options const& options,

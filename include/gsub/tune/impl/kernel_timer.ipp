@@ -43,12 +43,13 @@ GSUB_LAZY void flush_lines([[maybe_unused]] std::span<std::byte const> bytes) {
 } // namespace detail
 
 struct kernel_timer::trial {
-    std::optional<runtime::program> program;
-    std::vector<tensor> weights; // of the program, to be flushed
-    std::optional<runtime::executable> kernel;
-    std::optional<runtime::run_context> context;
+    std::size_t number = every_candidate;
+    std::optional<runtime::program> program{};
+    std::vector<tensor> weights{}; // of the program, to be flushed
+    std::optional<runtime::executable> kernel{};
+    std::optional<runtime::run_context> context{};
     measure_error error = measure_error::none;
-    std::vector<double> runs;
+    std::vector<double> runs{};
     double all = 0; // seconds with all around it
 };
 
@@ -61,6 +62,9 @@ struct kernel_timer::state {
     tensor evicting;
 
     [[nodiscard]] executor& threads() { return options.threads ? *options.threads : static_cast<executor&>(here); }
+    void tell(timing_phase phase, std::size_t candidate) const {
+        if (options.on_step) options.on_step(phase, candidate);
+    }
     // Elements in a row, however they lie in the network.
     static tensor_type stored(tensor_type const& t, std::size_t bytes) {
         return {t.element, ints{static_cast<std::int64_t>(bytes / byte_size(t.element))}};
@@ -95,6 +99,7 @@ struct kernel_timer::state {
             if (!t.program) continue;
             auto& k = t.program->kernels.front();
             if (options.emitter && k.ir) {
+                tell(timing_phase::emit, t.number);
                 auto made = options.emitter(*k.ir, *on);
                 if (made) {
                     t.kernel.emplace(std::move(*t.program), std::vector{std::move(*made)});
@@ -112,9 +117,11 @@ struct kernel_timer::state {
             return with.error();
         }
         result<void> out;
+        tell(timing_phase::compile, every_candidate);
         auto const all = runtime::load_kernels(as_span(sources), *with, options.jit);
         for (std::size_t i = 0; i < compiled.size(); ++i) {
             // Where not all are compiled, each is tried alone: one must not fail the others.
+            if (!all) tell(timing_phase::compile, compiled[i]->number);
             auto const one = all ? all : runtime::load_kernels({&sources[i], 1}, *with, options.jit);
             if (one) {
                 compiled[i]->kernel.emplace(std::move(*compiled[i]->program), std::vector{(*one)[all ? i : 0]});
@@ -131,6 +138,7 @@ struct kernel_timer::state {
         if (!done) throw done.error();
     }
     void check(trial& t) {
+        tell(timing_phase::run, t.number);
         run(t);
         for (std::size_t i = 0; i < expected.size(); ++i)
             if (auto const d = compare(results[i], expected[i]).value();
@@ -138,6 +146,7 @@ struct kernel_timer::state {
                 t.error = measure_error::wrong_answer;
     }
     void time(trial& t) {
+        tell(timing_phase::run, t.number);
         if (options.evict_bytes > 0) detail::read_lines(evicting.raw(), threads());
         for (auto const& w : t.weights) detail::flush_lines(w.raw());
         for (auto const& in : inputs) detail::read_lines(in.raw(), threads());
@@ -153,6 +162,7 @@ GSUB_LAZY_BODY kernel_timer::kernel_timer(tuning_task const& task, isa const& is
     auto& s = *state_;
     s.task = &task, s.on = &isa, s.options = options;
     trial untuned;
+    s.tell(timing_phase::lower, every_candidate);
     untuned.program = s.program_of(task.untuned);
     s.load({&untuned, 1}).value();
     untuned.context = untuned.kernel->make_context();
@@ -164,13 +174,17 @@ GSUB_LAZY_BODY kernel_timer::kernel_timer(tuning_task const& task, isa const& is
     if (options.evict_bytes > 0)
         s.evicting = tensor::zeros(dtype::f32, ints{static_cast<std::int64_t>(options.evict_bytes / 4)});
     if (options.evict_bytes > 0) fill_random(s.evicting, random_stream{options.seed}); // pages of their own
+    s.tell(timing_phase::run, every_candidate);
     s.run(untuned);
     s.expected = s.results; // which are written elsewhere from now on
 }
 
-GSUB_LAZY_BODY std::vector<kernel_timer::trial> kernel_timer::build(std::span<candidate const> candidates) const {
+GSUB_LAZY_BODY std::vector<kernel_timer::trial> kernel_timer::build(std::span<candidate const> candidates,
+                                                                    std::size_t first) const {
     auto& s = *state_;
+    s.tell(timing_phase::lower, every_candidate);
     std::vector<trial> trials(candidates.size());
+    for (std::size_t i = 0; i < trials.size(); ++i) trials[i].number = first + i;
     auto const begin = std::chrono::steady_clock::now();
     s.threads().parallel_for(candidates.size(), [&](std::size_t i) {
         try {
@@ -194,7 +208,7 @@ GSUB_LAZY_BODY std::vector<measurement> kernel_timer::measure(std::span<candidat
     std::vector<measurement> out;
     auto const together = std::max<std::size_t>(1, s.options.most_bytes / s.packed_bytes());
     for (std::size_t first = 0; first < candidates.size(); first += together) {
-        auto trials = build(candidates.subspan(first, std::min(together, candidates.size() - first)));
+        auto trials = build(candidates.subspan(first, std::min(together, candidates.size() - first)), first);
         std::vector<trial*> running;
         for (auto& t : trials) {
             if (t.kernel) s.check(t);

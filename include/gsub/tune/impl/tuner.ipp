@@ -28,6 +28,34 @@ struct scored_candidate {
     double score = 0;
 };
 
+// How a timer measures candidates: so many times as long as its options say.
+using measuring = function_ref<std::vector<measurement>(std::span<candidate const>, std::size_t)>;
+
+// Weights that no cache keeps from run to run come from memory.
+template <class = void>
+[[nodiscard]] timing_options timing_of(tuning_task const& t, target const& machine, timing_options timing) {
+    if (timing.evict_bytes == 0) return timing;
+    auto const l2 = machine.l2_bytes > 0 ? machine.l2_bytes : std::uint64_t{1} << 20;
+    auto const threads = timing.threads ? timing.threads->concurrency() : 1;
+    timing.evict_bytes = static_cast<std::size_t>(2 * l2) * threads;
+    auto const l3 = static_cast<double>(machine.l3_bytes);
+    timing.weights_in_memory = l3 > 0 && t.weight_bytes > 0.75 * l3;
+    return timing;
+}
+// Calls `use` with the measuring of a timer: one in a process of its own where that is asked for.
+template <class = void>
+void with_timer(tuning_task const& t, target const& machine, tuning_options const& o,
+                function_ref<void(measuring)> use) {
+    auto const by = [&](auto const& timer) {
+        use([&](std::span<candidate const> what, std::size_t longer) { return timer.measure(what, longer); });
+    };
+    auto const timing = timing_of(t, machine, o.timing);
+    if (o.isolation)
+        by(isolated_timer{t, isa_of(machine), timing, *o.isolation});
+    else
+        by(kernel_timer{t, isa_of(machine), timing});
+}
+
 template <class = void>
 class tuner {
 public:
@@ -170,8 +198,15 @@ private:
             if (what[i] == t.untuned) done.untuned_measured = seconds;
         }
     }
+    // A candidate that had a time fails as it is measured anew: its record must not stand alone.
+    void take_failure(tuning_task const& t, tuned_task& done, candidate const& c, measurement const& failed) {
+        ++done.failed;
+        for (auto& timed : done.timed)
+            if (timed.what == c) timed.measured.reset();
+        observe_.on_record(record_of(t.algorithms[c.algorithm].computes, machine_, t.point(c), failed).value());
+    }
     // Measures the best few anew, beside the untuned candidate; the times of before are too low for the best of many.
-    void confirm(tuning_task const& t, tuned_task& done, kernel_timer const& timer) {
+    void confirm(tuning_task const& t, tuned_task& done, measuring measure) {
         std::vector<timed_candidate> order;
         for (auto const& c : done.timed)
             if (c.measured && c.what != t.untuned) order.push_back(c);
@@ -183,7 +218,9 @@ private:
             if (what.size() < finalists && (!done.untuned_measured || *c.measured < *done.untuned_measured))
                 what.push_back(c.what);
         if (what.empty()) return;
-        auto const times = timer.measure(what, 3);
+        auto const times = measure(what, 3);
+        for (std::size_t i = 0; i < what.size(); ++i)
+            if (times[i].error != measure_error::none) take_failure(t, done, what[i], times[i]);
         auto const seconds_of = [&](std::size_t i) {
             return times[i].costs.empty() ? std::numeric_limits<double>::infinity() : times[i].costs.front();
         };
@@ -207,25 +244,28 @@ private:
         std::vector<candidate> what{t.untuned};
         for (auto const& c : best)
             if (what.size() <= o_.trials && c.what != t.untuned) what.push_back(c.what);
-        kernel_timer const timer{t, isa_of(machine_), timing_of(t)};
-        take(t, done, what, timer.measure(what));
-        confirm(t, done, timer);
+        with_timer(t, machine_, o_, [&](measuring measure) {
+            take(t, done, what, measure(what, 1));
+            confirm(t, done, measure);
+        });
     }
 
     void measure_all(tuning_task const& t, tuned_task& done, double share) {
-        kernel_timer const timer{t, isa_of(machine_), timing_of(t)};
-        candidate const first[] = {t.untuned};
-        take(t, done, first, timer.measure(first));
-        auto const rest = part_of_rest(share);
-        auto const count = static_cast<std::int64_t>(t.algorithms.size());
-        for (std::size_t a = 0; a < t.algorithms.size(); ++a) {
-            auto const forever = rest == std::chrono::nanoseconds::max();
-            measure_algorithm(t, a, timer, done, forever ? clock::time_point::max() : clock::now() + rest / count);
-        }
-        confirm(t, done, timer);
+        with_timer(t, machine_, o_, [&](measuring measure) {
+            candidate const first[] = {t.untuned};
+            take(t, done, first, measure(first, 1));
+            auto const rest = part_of_rest(share);
+            auto const count = static_cast<std::int64_t>(t.algorithms.size());
+            for (std::size_t a = 0; a < t.algorithms.size(); ++a) {
+                auto const forever = rest == std::chrono::nanoseconds::max();
+                measure_algorithm(t, a, measure, done,
+                                  forever ? clock::time_point::max() : clock::now() + rest / count);
+            }
+            confirm(t, done, measure);
+        });
     }
     // A search by the clock over the schedules of an algorithm.
-    void measure_algorithm(tuning_task const& t, std::size_t number, kernel_timer const& timer, tuned_task& done,
+    void measure_algorithm(tuning_task const& t, std::size_t number, measuring measure, tuned_task& done,
                            clock::time_point end) {
         constexpr auto infeasible = std::numeric_limits<double>::infinity();
         auto const& algorithm = t.algorithms[number];
@@ -246,7 +286,7 @@ private:
             for (auto const& p : points)
                 if (known.try_emplace(p.index(), infeasible).second && algorithm.space->allows(p))
                     fresh.push_back({number, p.index()});
-            auto const times = timer.measure(fresh);
+            auto const times = measure(fresh, 1);
             take(t, done, fresh, times);
             for (std::size_t i = 0; i < fresh.size(); ++i)
                 if (!times[i].costs.empty()) known[fresh[i].index] = times[i].costs.front();
@@ -256,18 +296,6 @@ private:
             for (auto const& p : points) scores.push_back(known[p.index()]);
             sampler.tell(std::span<loop::configuration const>{points}, scores);
         }
-    }
-
-    // Weights that no cache keeps from run to run come from memory.
-    [[nodiscard]] timing_options timing_of(tuning_task const& t) const {
-        auto timing = o_.timing;
-        if (timing.evict_bytes == 0) return timing;
-        auto const l2 = machine_.l2_bytes > 0 ? machine_.l2_bytes : std::uint64_t{1} << 20;
-        auto const threads = timing.threads ? timing.threads->concurrency() : 1;
-        timing.evict_bytes = static_cast<std::size_t>(2 * l2) * threads;
-        auto const l3 = static_cast<double>(machine_.l3_bytes);
-        timing.weights_in_memory = l3 > 0 && t.weight_bytes > 0.75 * l3;
-        return timing;
     }
 
     std::span<tuning_task const> tasks_;
