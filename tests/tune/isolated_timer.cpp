@@ -326,13 +326,14 @@ TEST_CASE("a tuner goes on behind candidates that crash, hang or err, writes the
     auto const all = std::vector{task()};
     auto const& t = all.front();
     auto const model = cost::lowered::on(here);
+    std::map<measure_error, std::size_t> failed; // by either method
     for (auto const method : {tune::tuning_method::hybrid, tune::tuning_method::measured}) {
         CAPTURE(std::string{to_string(method)});
         static_cast<void>(candidates_that(t, on, {}));
-        plan_of_test.others = {deed::trap, deed::wrong, deed::fine, deed::trap, deed::wrong, deed::fine, deed::fine};
+        plan_of_test.others = {deed::trap, deed::wrong, deed::fine, deed::trap, deed::wrong, deed::fine};
         if (method == tune::tuning_method::hybrid) plan_of_test.others.push_back(deed::hang);
         tune::tuning_options options;
-        options.method = method, options.points = 40, options.trials = 8, options.batch = 4;
+        options.method = method, options.points = 40, options.trials = 12, options.batch = 4;
         options.timing = quick(), options.sure_measured = 10;
         options.isolation = soon;
         listener heard;
@@ -352,8 +353,8 @@ TEST_CASE("a tuner goes on behind candidates that crash, hang or err, writes the
             }
             ++expected[measure_error::none]; // the best one, measured anew
             CHECK(heard.count == expected);
-            CHECK(heard.count[measure_error::runtime_device] > 0);
-            CHECK(done.failed > 0);
+            failed[measure_error::runtime_device] += heard.count[measure_error::runtime_device];
+            failed[measure_error::wrong_answer] += heard.count[measure_error::wrong_answer];
             CHECK(done.failed < done.trials);
             CHECK(error_of(done.best) == measure_error::none);
             tune::record_lookup const lookup{heard.records, here};
@@ -363,6 +364,8 @@ TEST_CASE("a tuner goes on behind candidates that crash, hang or err, writes the
             CHECK(chosen->index() == done.best.index);
         });
     }
+    CHECK(failed[measure_error::runtime_device] > 0);
+    CHECK(failed[measure_error::wrong_answer] > 0);
 }
 
 } // namespace isolated_timer_test
