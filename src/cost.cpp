@@ -1,5 +1,8 @@
 #include <gsub/cost.hpp>
 #include <gsub/cost/impl/analytic.ipp>
+#include <gsub/cost/impl/assembled_time.ipp>
+#include <gsub/cost/impl/assembled_times.ipp>
+#include <gsub/cost/impl/assembly_regions.ipp>
 #include <gsub/cost/impl/block_runs.ipp>
 #include <gsub/cost/impl/block_work.ipp>
 #include <gsub/cost/impl/fused.ipp>
@@ -12,6 +15,7 @@
 #include <gsub/cost/impl/lowered.ipp>
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/impl/measured.ipp>
+#include <gsub/cost/impl/region_cycles.ipp>
 #include <gsub/cost/impl/relative.ipp>
 #include <gsub/cost/impl/scheduled_time.ipp>
 #include <gsub/cost/impl/table.ipp>

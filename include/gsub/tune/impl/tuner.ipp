@@ -133,7 +133,11 @@ private:
     void rank_anew(tuning_task const& t, std::vector<scored_candidate>& best) const {
         auto const one = [&](std::size_t i) { best[i].score = judge(t, best[i].what); };
         inline_executor here;
-        (o_.threads ? *o_.threads : static_cast<executor&>(here)).parallel_for(best.size(), one);
+        auto& threads = o_.threads ? *o_.threads : static_cast<executor&>(here);
+        std::vector<kernel_op> ops;
+        for (auto const& c : best) ops.push_back(t.with(c.what));
+        o_.second_model->prepare(ops, threads);
+        threads.parallel_for(best.size(), one);
     }
 
     void tune_one(tuning_task const& t, tuned_task& done, double share) {
