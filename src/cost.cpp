@@ -12,6 +12,7 @@
 #include <gsub/cost/impl/kernel_stages.ipp>
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/kernel_work.ipp>
+#include <gsub/cost/impl/loop_ties.ipp>
 #include <gsub/cost/impl/lowered.ipp>
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/impl/measured.ipp>

@@ -124,6 +124,7 @@ struct tune_request {
     std::string model;
     std::string target = "host";   ///< as `parse_target` reads it
     std::string method = "hybrid"; ///< or `static`, `measured`
+    std::string ranks_anew;        ///< model that ranks the best anew; empty: by the target
     std::string records;           ///< file that records are appended to; empty: none
     std::string passes;            ///< a list that runs before lowering; empty: `default`
     std::string report, svg;       ///< page, and its scatter plot alone, that are written; empty: none

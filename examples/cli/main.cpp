@@ -313,6 +313,10 @@ int main(int argc, char** argv) {
                      "what ranks candidates; static: a cost model, nothing runs; hybrid: the clock for its best few; "
                      "measured: the clock alone")
         ->check(CLI::IsMember({"static", "hybrid", "measured"}));
+    tune->add_option("--model", u.ranks_anew,
+                     "what ranks the best of the counted model anew; scheduled: machine instructions (x86-64); "
+                     "assembled: what the target's compiler makes; counted: nothing")
+        ->check(CLI::IsMember({"counted", "scheduled", "assembled"}));
     tune->add_option("--records", u.records,
                      "append what is found to this file, for --records of run, bench, compile and explain")
         ->type_name("FILE");

@@ -1,8 +1,8 @@
 // gsub tune: schedules and algorithms for the kernels of a model, found by a cost model, by the clock, or by both.
 #include "commands.hpp"
+#include "second_model.hpp"
 #include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
-#include <gsub/cost/scheduled_time.hpp>
 #include <gsub/driver.hpp>
 #include <gsub/driver/compare_speed.hpp>
 #include <gsub/eval.hpp>
@@ -229,8 +229,8 @@ answer tune(tune_request const& r, session const& s) {
             gsub::error_code::environment,
             gsub::format_text("this processor is no {}; --method static tunes for it", gsub::quoted{machine.name})};
     auto const costs = gsub::cost::lowered::of(g, machine, {.threads = machine.threads});
-    auto const better =
-        gsub::cost::lowered::of(g, machine, {.threads = machine.threads, .model = gsub::cost::scheduled_cycles()});
+    auto const second = second_model_of(r.ranks_anew, machine, s);
+    auto const better = gsub::cost::lowered::of(g, machine, {.threads = machine.threads, .model = second.what});
     std::vector<gsub::tune::tuning_task> tasks;
     auto const keep = [&](gsub::kernel_graph const& k) {
         if (k.stage == gsub::lowering_stage::scheduled)
@@ -249,7 +249,7 @@ answer tune(tune_request const& r, session const& s) {
     tuning_progress progress{s, std::move(log)};
     auto options = options_of(r, s);
     interrupt_watch const watch;
-    options.stop = watch.token(), options.second_model = &better;
+    options.stop = watch.token(), options.second_model = second.there() ? &better : nullptr;
     auto const done = gsub::tune::tune(tasks, costs, machine, options, progress).value();
 
     answer a;
@@ -273,6 +273,7 @@ answer tune(tune_request const& r, session const& s) {
                                 "untuned\n",
                                 done.tuned, tasks.size(), gsub::report::human(done.seconds, "s"), totals.scored,
                                 totals.trials, totals.failed, gsub::report::fixed(totals.ratio(), 3));
+    tell_second_model(second, costs, a);
     if (r.per_hour) {
         a.data["price"] = *r.per_hour * done.seconds / 3600;
         a.text += gsub::format_text("price    {}\n", gsub::report::fixed(*r.per_hour * done.seconds / 3600, 4));

@@ -48,4 +48,7 @@ GSUB_LAZY [[nodiscard]] result<assembled_time> assembled_time_of(codegen::kernel
 
 #ifndef GSUB_COMPILED
 #include <gsub/cost/impl/assembled_time.ipp>
+#include <gsub/cost/impl/assembly_regions.ipp>
+#include <gsub/cost/impl/loop_ties.ipp>
+#include <gsub/cost/impl/region_cycles.ipp>
 #endif

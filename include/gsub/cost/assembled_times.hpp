@@ -45,13 +45,12 @@ public:
     explicit assembled_times(runtime::compiler with, assembled_options options = {})
         : with_(std::move(with)), options_(std::move(options)) {}
 
-    GSUB_LAZY [[nodiscard]] result<kernel_time> time_of(codegen::kernel const& k, isa const& isa,
-                                                        microarchitecture const& core,
-                                                        kernel_setting const& setting) override;
-    GSUB_LAZY void prepare(std::span<codegen::kernel const> kernels, isa const& isa, executor& threads) override;
+    [[nodiscard]] result<kernel_time> time_of(codegen::kernel const& k, isa const& isa, microarchitecture const& core,
+                                              kernel_setting const& setting) override;
+    void prepare(std::span<codegen::kernel const> kernels, isa const& isa, executor& threads) override;
 
     [[nodiscard]] runtime::compiler const& with() const noexcept { return with_; }
-    GSUB_LAZY [[nodiscard]] assembled_statistics statistics() const;
+    [[nodiscard]] assembled_statistics statistics() const;
 
 private:
     struct wanted { // a kernel that is to be compiled
@@ -64,10 +63,10 @@ private:
     };
     static constexpr std::size_t kept = 256; // functions that were prepared and not asked for
 
-    GSUB_LAZY static wanted wanted_of(codegen::kernel const& k, isa const& isa);
-    GSUB_LAZY void compile(std::span<wanted const> batch, isa const& isa);
-    GSUB_LAZY std::optional<compiled> take(hash128 key);
-    GSUB_LAZY void note(std::string text);
+    static wanted wanted_of(codegen::kernel const& k, isa const& isa);
+    void compile(std::span<wanted const> batch, isa const& isa);
+    std::optional<compiled> take(hash128 key);
+    void note(std::string text);
 
     runtime::compiler with_;
     assembled_options options_;

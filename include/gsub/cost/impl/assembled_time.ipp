@@ -6,6 +6,7 @@
 #include <gsub/cost/impl/assembly_regions.ipp>
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/kernel_work.ipp>
+#include <gsub/cost/impl/loop_ties.ipp>
 #include <gsub/machine/loop_map.hpp>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ GSUB_LAZY_BODY result<assembled_time> assembled_time_of(codegen::kernel const& k
     auto const own = codegen::loops_of(k);
     auto map = machine::map_loops(f, own.sources);
     if (!map) return map.error();
+    detail::loop_ties<>{f, own, *map}.settle();
     detail::kernel_work<> const work{k, core};
     auto made = work.counted();
     auto walked = work.loops();

@@ -10,18 +10,18 @@
 
 namespace gsub::cost {
 
-GSUB_LAZY_BODY assembled_times::wanted assembled_times::wanted_of(codegen::kernel const& k, isa const& isa) {
+GSUB_INLINE assembled_times::wanted assembled_times::wanted_of(codegen::kernel const& k, isa const& isa) {
     auto const key = hasher{}.add(isa.name).add(std::string_view{codegen::emit_cpp(k, "kernel")}).finish();
     auto symbol = format_text("kernel_{:016x}{:016x}", key.high, key.low);
     auto text = codegen::emit_cpp(k, symbol);
     return {key, {std::move(text), std::move(symbol), std::string{isa.flags}}};
 }
 
-GSUB_LAZY_BODY void assembled_times::note(std::string text) {
+GSUB_INLINE void assembled_times::note(std::string text) {
     if (statistics_.notes.size() < 10) statistics_.notes.push_back(std::move(text));
 }
 
-GSUB_LAZY_BODY std::optional<assembled_times::compiled> assembled_times::take(hash128 key) {
+GSUB_INLINE std::optional<assembled_times::compiled> assembled_times::take(hash128 key) {
     std::lock_guard const lock{mutex_};
     auto const found = compiled_.find(key);
     if (found == compiled_.end()) return std::nullopt;
@@ -31,7 +31,7 @@ GSUB_LAZY_BODY std::optional<assembled_times::compiled> assembled_times::take(ha
 }
 
 // One run; where that fails, one for each kernel, such that one that does not compile fails no others.
-GSUB_LAZY_BODY void assembled_times::compile(std::span<wanted const> batch, isa const& isa) {
+GSUB_INLINE void assembled_times::compile(std::span<wanted const> batch, isa const& isa) {
     std::vector<runtime::kernel_source> sources;
     for (auto const& w : batch) sources.push_back(w.source);
     auto const syntax = isa.architecture == isa::neon.architecture ? machine::assembly_syntax::aarch64
@@ -57,8 +57,7 @@ GSUB_LAZY_BODY void assembled_times::compile(std::span<wanted const> batch, isa 
     }
 }
 
-GSUB_LAZY_BODY void assembled_times::prepare(std::span<codegen::kernel const> kernels, isa const& isa,
-                                             executor& threads) {
+GSUB_INLINE void assembled_times::prepare(std::span<codegen::kernel const> kernels, isa const& isa, executor& threads) {
     std::vector<wanted> missing;
     {
         std::set<hash128> seen;
@@ -77,9 +76,8 @@ GSUB_LAZY_BODY void assembled_times::prepare(std::span<codegen::kernel const> ke
     });
 }
 
-GSUB_LAZY_BODY result<kernel_time> assembled_times::time_of(codegen::kernel const& k, isa const& isa,
-                                                            microarchitecture const& core,
-                                                            kernel_setting const& setting) {
+GSUB_INLINE result<kernel_time> assembled_times::time_of(codegen::kernel const& k, isa const& isa,
+                                                         microarchitecture const& core, kernel_setting const& setting) {
     auto const w = wanted_of(k, isa);
     // Another thread may have taken what is here of the same kernel: it is compiled again.
     auto found = take(w.key);
@@ -101,7 +99,7 @@ GSUB_LAZY_BODY result<kernel_time> assembled_times::time_of(codegen::kernel cons
     return made->time;
 }
 
-GSUB_LAZY_BODY assembled_statistics assembled_times::statistics() const {
+GSUB_INLINE assembled_statistics assembled_times::statistics() const {
     std::lock_guard const lock{mutex_};
     return statistics_;
 }

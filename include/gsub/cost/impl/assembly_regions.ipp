@@ -172,6 +172,7 @@ public:
     double multiply_adds = 0, stores = 0; // of a call: vectors of the assembly
 
 private:
+    static constexpr double whole = 0.98; // of the turns: as good as all
     static std::size_t index(std::int32_t i) noexcept { return static_cast<std::size_t>(i); }
 
     // Trips of a source loop each time that it is entered, as the walk has found them.
@@ -204,37 +205,46 @@ private:
         return std::max(1.0, m.tests);
     }
 
+    // What some turns pass by together is a region of its own: it begins with a block without which none of it runs.
     void lay_out(std::int32_t l, std::size_t region) {
         turn_flow<> const flow{f_, map_.forest, l, [&](std::int32_t c) { return entered(c); }};
         auto const runs = regions[region].runs;
+        auto side = region;
+        std::uint32_t first = 0; // block of the side
         for (auto const b : flow.order()) {
-            auto const share = flow.share(b);
             auto const inner = flow.inner(b);
-            auto const whole = share >= 0.98;
+            auto const share = flow.share(b) >= whole ? 1.0 : flow.share(b);
             if (share <= 0 || (inner < 0 && f_.blocks[b].first == f_.blocks[b].last)) continue;
-            if (inner < 0 && whole) {
-                append(b, runs);
-                continue;
+            auto const within = side != region && map_.forest.dominates(first, b) &&
+                                share * runs >= whole * regions[side].runs && share < 1;
+            if (!within) side = region;
+            if (share < 1 && !within) {
+                code_region made;
+                made.entries = made.runs = share * runs, made.stage = regions[region].stage;
+                side = open(made, region), first = b;
             }
-            code_region made;
-            made.within = static_cast<std::int32_t>(region), made.first = code.size();
-            made.entries = made.runs = whole ? runs : share * runs, made.stage = regions[region].stage;
-            auto const at = regions.size();
-            if (inner >= 0) {
-                auto const& m = map_.loops[index(inner)];
-                made.loops = true, made.runs *= turns(inner);
-                made.same_turns = map_.forest.loops[index(inner)].tests > 0;
-                if (m.source >= 0) {
-                    made.stage = stages_[index(m.source)];
-                    made.alone = parallel_[index(m.source)] && m.how != machine::loop_match::unmatched;
-                    made.same_turns = made.same_turns || sources_[index(m.source)].trips >= 0;
-                }
-            }
-            regions.push_back(made);
-            inner >= 0 ? lay_out(inner, at) : append(b, made.runs);
-            regions[at].last = code.size();
+            inner >= 0 ? lay_out_loop(inner, side) : append(b, regions[side].runs);
+            regions[side].last = code.size();
         }
         regions[region].last = code.size();
+    }
+    void lay_out_loop(std::int32_t l, std::size_t around) {
+        auto const& m = map_.loops[index(l)];
+        code_region made;
+        made.loops = true, made.entries = regions[around].runs, made.runs = made.entries * turns(l);
+        made.same_turns = map_.forest.loops[index(l)].tests > 0, made.stage = regions[around].stage;
+        if (m.source >= 0) {
+            made.stage = stages_[index(m.source)];
+            made.alone = parallel_[index(m.source)] && m.how != machine::loop_match::unmatched;
+            made.same_turns = made.same_turns || sources_[index(m.source)].trips >= 0;
+        }
+        auto const at = open(made, around);
+        lay_out(l, at);
+    }
+    std::size_t open(code_region made, std::size_t around) {
+        made.within = static_cast<std::int32_t>(around), made.first = made.last = code.size();
+        regions.push_back(made);
+        return regions.size() - 1;
     }
     void append(std::uint32_t block, double runs) {
         for (auto const& i : f_.code_of(block)) {

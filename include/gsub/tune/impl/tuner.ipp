@@ -3,6 +3,7 @@
 #include <gsub/search/evolution_search.hpp>
 #include <gsub/search/exhaustive_search.hpp>
 #include <gsub/search/minimize.hpp>
+#include <gsub/target/port_table.hpp>
 #include <gsub/tune/configuration_space.hpp>
 #include <gsub/tune/tuner.hpp>
 
@@ -27,6 +28,15 @@ struct scored_candidate {
     candidate what;
     double score = 0;
 };
+
+GSUB_LAZY std::vector<kernel_op> ops_of(tuning_task const& t, std::vector<scored_candidate> const& candidates) {
+    std::vector<kernel_op> out;
+    for (auto const& c : candidates) out.push_back(t.with(c.what));
+    return out;
+}
+GSUB_LAZY bool modelled_only(microarchitecture const& core) {
+    return !core.measured || core_ports{core}.modelled_only();
+}
 
 template <class = void>
 class tuner {
@@ -91,8 +101,8 @@ private:
         return o_.second_model ? o_.second_model->of_kernel(t.alone, t.with(c)).seconds : predict(t, c);
     }
     void record_of_prediction(tuning_task const& t, candidate const& c, double seconds) {
-        measurement m;
-        m.costs = {seconds}, m.timestamp = seconds_since_1970(), m.predicted = true;
+        measurement m{.costs = {seconds}, .timestamp = seconds_since_1970()};
+        m.predicted = true, m.modelled_only = modelled_only(model_.core());
         observe_.on_record(record_of(t.algorithms[c.algorithm].computes, machine_, t.point(c), m).value());
     }
 
@@ -131,13 +141,10 @@ private:
         return o_.second_model ? std::max<std::size_t>(1, o_.ranked_anew / t.algorithms.size()) : o_.trials;
     }
     void rank_anew(tuning_task const& t, std::vector<scored_candidate>& best) const {
-        auto const one = [&](std::size_t i) { best[i].score = judge(t, best[i].what); };
         inline_executor here;
         auto& threads = o_.threads ? *o_.threads : static_cast<executor&>(here);
-        std::vector<kernel_op> ops;
-        for (auto const& c : best) ops.push_back(t.with(c.what));
-        o_.second_model->prepare(ops, threads);
-        threads.parallel_for(best.size(), one);
+        o_.second_model->prepare(ops_of(t, best), threads);
+        threads.parallel_for(best.size(), [&](std::size_t i) { best[i].score = judge(t, best[i].what); });
     }
 
     void tune_one(tuning_task const& t, tuned_task& done, double share) {
