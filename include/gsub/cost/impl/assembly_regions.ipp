@@ -154,7 +154,7 @@ class assembly_regions {
 public:
     assembly_regions(codegen::kernel const& k, machine::assembly_function const& f, machine::loop_map const& map,
                      std::span<machine::source_loop const> sources, walked_loops& walked)
-        : f_(f), map_(map), sources_(sources), walked_(walked) {
+        : f_(f), map_(map), sources_(sources) {
         std::vector<codegen::statement const*> loops;
         collect_loops(k.body, loops);
         GSUB_ASSERT(loops.size() == sources.size(), "a kernel's loops are those that were mapped");
@@ -169,7 +169,7 @@ public:
     }
     std::vector<machine::instruction> code;
     std::vector<code_region> regions;
-    double multiply_adds = 0, stores = 0; // of a call: vectors of the assembly
+    double multiply_adds = 0; // of a call: vectors of the assembly
 
 private:
     static constexpr double whole = 0.98; // of the turns: as good as all
@@ -250,14 +250,12 @@ private:
         for (auto const& i : f_.code_of(block)) {
             code.push_back(i);
             if (i.what == instruction_class::fma) multiply_adds += runs;
-            if (i.what == instruction_class::store && i.bytes >= 16) stores += runs;
         }
     }
 
     machine::assembly_function const& f_;
     machine::loop_map const& map_;
     std::span<machine::source_loop const> sources_;
-    walked_loops& walked_;
     std::vector<walked_loops::loop_counts> counts_; // by source loop
     std::vector<std::size_t> stages_;
     std::vector<char> parallel_;
