@@ -1,5 +1,8 @@
 #include <gsub/cost.hpp>
 #include <gsub/cost/impl/analytic.ipp>
+#include <gsub/cost/impl/assembled_time.ipp>
+#include <gsub/cost/impl/assembled_times.ipp>
+#include <gsub/cost/impl/assembly_regions.ipp>
 #include <gsub/cost/impl/block_runs.ipp>
 #include <gsub/cost/impl/block_work.ipp>
 #include <gsub/cost/impl/fused.ipp>
@@ -12,10 +15,12 @@
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/kernel_work.ipp>
 #include <gsub/cost/impl/linear_score.ipp>
+#include <gsub/cost/impl/loop_ties.ipp>
 #include <gsub/cost/impl/lowered.ipp>
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/impl/measured.ipp>
 #include <gsub/cost/impl/port_file.ipp>
+#include <gsub/cost/impl/region_cycles.ipp>
 #include <gsub/cost/impl/relative.ipp>
 #include <gsub/cost/impl/scheduled_time.ipp>
 #include <gsub/cost/impl/table.ipp>

@@ -1,4 +1,5 @@
 #include <gsub/runtime.hpp>
+#include <gsub/runtime/compiler/impl/assembly_text.ipp>
 #include <gsub/runtime/compiler/impl/jit.ipp>
 #include <gsub/runtime/compiler/impl/jit_cache.ipp>
 #include <gsub/runtime/compiler/impl/jit_process.ipp>

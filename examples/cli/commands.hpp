@@ -124,18 +124,21 @@ struct tune_request {
     std::string model;
     std::string target = "host";   ///< as `parse_target` reads it
     std::string method = "hybrid"; ///< or `static`, `measured`
-    std::string model_of_time;     ///< `counted`, `scheduled`, `linear`; empty: counted, its best scheduled
-    std::string records;           ///< file that records are appended to; empty: none
-    std::string passes;            ///< a list that runs before lowering; empty: `default`
-    std::string ports;             ///< file of `gsub calibrate --ports`; empty: the built-in row
-    std::string report, svg;       ///< page, and its scatter plot alone, that are written; empty: none
+    std::string
+        model_of_time;       ///< `counted`, `scheduled`, `linear`, `assembled`; empty: counted, its best by the target
+    std::string records;     ///< file that records are appended to; empty: none
+    std::string passes;      ///< a list that runs before lowering; empty: `default`
+    std::string ports;       ///< file of `gsub calibrate --ports`; empty: the built-in row
+    std::string report, svg; ///< page, and its scatter plot alone, that are written; empty: none
     std::optional<double> seconds;
     std::uint64_t points = 0;       ///< candidates of an algorithm that the cost model scores; 0: the library's number
     std::size_t trials = 0;         ///< candidates of a task that are measured; 0: the same
     std::optional<double> per_hour; ///< of an hour of this machine
     std::uint64_t seed = 1;
-    bool check = true;   ///< builds the network untuned and tuned, and times both
-    bool isolate = true; ///< candidates are timed in a process of their own, which may crash or hang
+    bool check = true;        ///< builds the network untuned and tuned, and times both
+    bool compiled = false;    ///< all candidates are compiled, none is made in memory
+    bool from_random = false; ///< a measured search begins anywhere, and takes the best that it has seen
+    bool isolate = true;      ///< candidates are timed in a process of their own, which may crash or hang
 };
 answer tune(tune_request const& r, session const& s);
 

@@ -321,8 +321,9 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"static", "hybrid", "measured"}));
     tune->add_option("--model", u.model_of_time,
                      "cost model that scores candidates: units and caches (counted), machine instructions (scheduled), "
-                     "weighed features (linear); by default all are counted and the best of them scheduled")
-        ->check(CLI::IsMember({"counted", "scheduled", "linear"}));
+                     "weighed features (linear), or counted with the best by what the target's compiler makes "
+                     "(assembled); by default all are counted, and the best scheduled or assembled by the target")
+        ->check(CLI::IsMember({"counted", "scheduled", "linear", "assembled"}));
     tune->add_option("--records", u.records,
                      "append what is found to this file, for --records of run, bench, compile and explain")
         ->type_name("FILE");
@@ -343,6 +344,11 @@ int main(int argc, char** argv) {
     tune->add_option("--price-per-hour", u.per_hour, "what an hour of this machine costs; tells what tuning has cost")
         ->check(CLI::NonNegativeNumber);
     tune->add_flag("!--no-check", u.check, "do not build the model untuned and tuned to time both");
+    tune->add_flag("--compiled", u.compiled, "have the compiler build all candidates that are timed");
+    tune->add_flag(
+        "--from-random", u.from_random,
+        "with --method measured: begin anywhere in place of the counted schedule, and keep the best that was "
+        "seen though the untuned kernel may be better: what a tuner without a model does");
     tune->add_flag("!--no-isolation", u.isolate,
                    "time kernels in this process, for a debugger; one that crashes or hangs takes the command with it");
     add_target(tune, u.target);

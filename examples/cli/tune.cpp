@@ -1,5 +1,6 @@
 // gsub tune: schedules and algorithms for the kernels of a model, found by a cost model, by the clock, or by both.
 #include "commands.hpp"
+#include "second_model.hpp"
 #include <gsub/core/format.hpp>
 #include <gsub/cost/linear_score.hpp>
 #include <gsub/cost/lowered.hpp>
@@ -103,7 +104,8 @@ gsub::tune::tuning_options options_of(tune_request const& r, session const& s) {
     if (r.points > 0) o.points = r.points;
     if (r.trials > 0) o.trials = r.trials;
     o.seed = r.seed, o.threads = s.threads, o.timing.threads = s.threads, o.timing.jit.threads = s.threads;
-    o.timing.emitter = emitter_in_memory();
+    o.timing.emitter = r.compiled ? nullptr : emitter_in_memory();
+    o.from_counted = !r.from_random;
     if (r.isolate) o.isolation.emplace();
     return o;
 }
@@ -251,8 +253,9 @@ answer tune(tune_request const& r, session const& s) {
     auto const* const ports = measured ? &measured->table() : nullptr;
     auto const costs =
         gsub::cost::lowered::of(g, machine, {.threads = machine.threads, .model = model, .ports = ports});
-    auto const better = gsub::cost::lowered::of(
-        g, machine, {.threads = machine.threads, .model = gsub::cost::scheduled_cycles(), .ports = ports});
+    auto const second = second_model_of(r.model_of_time, machine, s);
+    auto const better =
+        gsub::cost::lowered::of(g, machine, {.threads = machine.threads, .model = second.what, .ports = ports});
     std::vector<gsub::tune::tuning_task> tasks;
     auto const keep = [&](gsub::kernel_graph const& k) {
         if (k.stage == gsub::lowering_stage::scheduled)
@@ -271,7 +274,7 @@ answer tune(tune_request const& r, session const& s) {
     tuning_progress progress{s, std::move(log)};
     auto options = options_of(r, s);
     interrupt_watch const watch;
-    options.stop = watch.token(), options.second_model = r.model_of_time.empty() ? &better : nullptr;
+    options.stop = watch.token(), options.second_model = second.there() ? &better : nullptr;
     auto const done = gsub::tune::tune(tasks, costs, machine, options, progress).value();
 
     answer a;
@@ -279,7 +282,7 @@ answer tune(tune_request const& r, session const& s) {
               {"target", to_string(machine)},
               {"method", r.method},
               {"ports", r.ports.empty() ? "built-in" : r.ports},
-              {"score", r.model_of_time.empty() ? "counted, scheduled" : r.model_of_time},
+              {"score", model.of ? model.name : "counted"},
               {"seconds", done.seconds},
               {"tasks", tasks.size()},
               {"tuned", done.tuned},
@@ -297,6 +300,7 @@ answer tune(tune_request const& r, session const& s) {
                                 "untuned\n",
                                 done.tuned, tasks.size(), gsub::report::human(done.seconds, "s"), totals.scored,
                                 totals.trials, totals.failed, gsub::report::fixed(totals.ratio(), 3));
+    tell_second_model(second, costs, a);
     if (r.per_hour) {
         a.data["price"] = *r.per_hour * done.seconds / 3600;
         a.text += gsub::format_text("price    {}\n", gsub::report::fixed(*r.per_hour * done.seconds / 3600, 4));

@@ -1,6 +1,7 @@
 // Layer runtime: programs, executables, memory plans, the kernel compiler and its cache, the thread pool.
 #pragma once
 
+#include <gsub/runtime/compiler/assembly_text.hpp>
 #include <gsub/runtime/compiler/jit.hpp>
 #include <gsub/runtime/cpu/thread_pool.hpp>
 #include <gsub/runtime/executable.hpp>

@@ -559,12 +559,34 @@ class Cli(unittest.TestCase):
         self.assertLess(told["tuned"], told["tasks"])
         self.gsub("tune", "m.onnx", "--budget", 0.05, "--no-check", "--no-isolation")
         self.gsub("tune", "m.onnx", "--method", "static", "--target", "aarch64-neon", "--points", 20, "--records", "n.jsonl",
-                  "--json", "t.json")
-        self.assertNotIn("check", json.loads((self.at / "t.json").read_text()))
+                  "--model", "counted", "--json", "t.json")
+        told = json.loads((self.at / "t.json").read_text())
+        self.assertNotIn("check", told)
+        self.assertTrue(told["modelled_only"])
         self.gsub("tune", "m.onnx", "--target", "aarch64-neon", exit=5)
         other = self.gsub("tune", "m.onnx", "--target", "x86-64-avx2,cpu=zen9", exit=5)
         self.assertRegex(other.stderr, "zen9|avx2")
         self.gsub("tune", "m.onnx", "--method", "guess", exit=2)
+
+    def test_kernels_are_tuned_for_a_processor_that_is_not_here_by_its_assembly(self):
+        self.gsub("models", "t4", "-o", "t4.onnx")
+        target = "aarch64-neon,cpu=neoverse-n1"
+        done = self.gsub("tune", "t4.onnx", "--method", "static", "--target", target, "--points", 40, "--records", "n.jsonl",
+                         "--json", "t.json")
+        told = json.loads((self.at / "t.json").read_text())
+        self.assertIn("modelled only", done.stdout)
+        for line in (self.at / "n.jsonl").read_text().splitlines() if (self.at / "n.jsonl").exists() else []:
+            self.assertIn("aarch64-neon", line)
+            self.assertTrue(json.loads(line)["modelled_only"])
+        if shutil.which("aarch64-linux-gnu-g++") is None:
+            self.assertIn("aarch64-linux-gnu-g++", done.stderr)
+            self.gsub("tune", "t4.onnx", "--method", "static", "--target", target, "--model", "assembled", exit=5)
+            return
+        self.assertEqual(told["second_model"], "assembled")
+        self.assertGreater(told["assembled"]["predicted"], 0)
+        self.assertEqual(told["assembled"]["unknown"], 0)
+        made = self.gsub("compile", "t4.onnx", "-o", "sources", "--target", target, "--records", "n.jsonl")
+        self.assertIn("recorded schedules", made.stderr)
 
     def test_input_and_result_are_timed_and_the_faster_one_is_kept(self):
         self.gsub("models", "t12", "-o", "m.onnx")

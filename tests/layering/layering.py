@@ -86,6 +86,8 @@ NOT_IN_UMBRELLA = {
     "gsub/report/tuning_page.hpp": "as gsub/tune.hpp",
     "gsub/cost/table.hpp": "as gsub/io/json.hpp",
     "gsub/cost/measured.hpp": "as gsub/io/json.hpp",
+    "gsub/cost/assembled_time.hpp": "for a tuner of other machines alone; includes headers of machine",
+    "gsub/cost/assembled_times.hpp": "as gsub/cost/assembled_time.hpp; starts a compiler",
     "gsub/driver/calibrate.hpp": "as gsub/io/json.hpp",
     "gsub/driver/measured_kernels.hpp": "as gsub/io/json.hpp",
     "gsub/machine.hpp": "nothing in gsub.hpp uses it yet: decision 0028",

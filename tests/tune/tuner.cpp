@@ -1,4 +1,6 @@
+#include "codegen/kernel_program.hpp"
 #include "tuned_network.hpp"
+#include <gsub/cost/assembled_times.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/runtime/cpu/thread_pool.hpp>
 #include <gsub/tune/database.hpp>
@@ -7,7 +9,9 @@
 #include <gsub/tune/tuner.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -184,6 +188,50 @@ TEST_CASE("a tuner ends when it is told to, when its time is up, and says so") {
     done = tune::tune(all, model, machine, options, observe).value();
     CHECK(done.tuned == 1);
     CHECK(done.why == search::stop_reason::cancelled);
+}
+
+TEST_CASE("records for a processor that is not here are found by a build for it, and their kernels compute the same") {
+    auto const with = runtime::find_compiler_for(isa::neon);
+    if (!with || std::system("qemu-aarch64 --version > /dev/null 2>&1") != 0) {
+        WARN("no compiler for AArch64 here, or no emulator");
+        return;
+    }
+    auto const machine = parse_target("aarch64-neon,threads=2,cpu=neoverse-n1").value();
+    auto const all = tasks(isa::neon);
+    auto const source = std::make_shared<cost::assembled_times>(*with);
+    auto const model = cost::lowered::on(machine),
+               assembled = cost::lowered::on(machine, {.model = cost::assembled_cycles(source)});
+    auto options = small(tuning_method::predicted);
+    options.second_model = &assembled, options.ranked_anew = 4, options.sure_predicted = 1.5; // nearly all are kept
+    listener heard;
+    auto const done = tune::tune(all, model, machine, options, heard).value();
+    CHECK(source->statistics().predicted > all.size());
+    CHECK(source->statistics().unknown == 0);
+    CHECK(heard.measured == 0);
+    REQUIRE(heard.predicted > 0);
+
+    record_lookup const lookup{heard.records, machine};
+    records_source<> const schedules{lookup};
+    std::vector<codegen::kernel> kernels;
+    std::size_t recorded = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        auto const& a = all[i].algorithms[done.tasks[i].best.algorithm];
+        auto const found = lookup.find(a.computes, isa::neon, *a.space);
+        if (found) CHECK(*found == all[i].point(done.tasks[i].best));
+        recorded += found.has_value();
+        auto const at = schedules.choose(a.computes, isa::neon, *a.space);
+        kernels.push_back(
+            codegen::lower(kernels::nest_of(a.computes, at, isa::neon), kernels::kind_of(a.computes)).value());
+    }
+    CHECK(recorded == heard.predicted);
+    CHECK(kernel_program::fault(kernels,
+                                with->path + " -std=c++20 -O3 -w -static -ffp-contract=fast -fno-math-errno "
+                                             "-fno-trapping-math",
+                                "qemu-aarch64") == "");
+    // On another instruction set they are no one's.
+    record_lookup const other{heard.records, parse_target("x86-64-avx2").value(), {.other_machines = true}};
+    auto const& a = all[0].algorithms[0];
+    CHECK_FALSE(other.find(a.computes, isa::avx2, kernels::space_of(a.computes, isa::avx2)));
 }
 
 TEST_CASE("tasks with most to gain come first") {

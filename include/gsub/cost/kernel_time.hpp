@@ -7,12 +7,15 @@
 #pragma once
 
 #include <gsub/codegen/ir/kernel_ir.hpp>
+#include <gsub/core/executor.hpp>
+#include <gsub/core/interface.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/target/isa.hpp>
 #include <gsub/target/microarchitecture.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -58,12 +61,24 @@ struct kernel_time {
 GSUB_LAZY [[nodiscard]] kernel_time time_of(codegen::kernel const& k, microarchitecture const& core,
                                             kernel_setting const& setting = {});
 
+/// Kernel time source: predicts times by something that it keeps, as a compiler that it starts. Safe to ask from
+/// several threads.
+class kernel_time_source : public interface {
+public:
+    /// Time of one call. *Errors* `unsupported` of kernels that it has no time for.
+    [[nodiscard]] virtual result<kernel_time> time_of(codegen::kernel const& k, isa const& isa,
+                                                      microarchitecture const& core, kernel_setting const& setting) = 0;
+    /// Hears of kernels that are going to be asked for, so that it can do the work of several at once.
+    virtual void prepare(std::span<codegen::kernel const>, isa const&, executor&) {}
+};
+
 /// Kernel time model: predicts the time of a call in place of `time_of`, e.g. `scheduled_cycles()`.
 struct kernel_time_model {
     using function = result<kernel_time> (*)(codegen::kernel const&, isa const&, microarchitecture const&,
                                              kernel_setting const&);
     std::string_view name = "counted"; ///< tells models apart, in keys of what they predicted
     function of = nullptr;             ///< null: `time_of`. *Errors* `unsupported` of kernels that it has no time for
+    std::shared_ptr<kernel_time_source> source{}; ///< in place of `of`
 };
 
 /// Evicted share: the part of its weights that a run reads from memory, by their bytes. It reads each weight again

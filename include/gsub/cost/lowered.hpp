@@ -98,6 +98,8 @@ public:
     GSUB_LAZY [[nodiscard]] result<unit> exactly(any_graph const& g) const;
     /// Predicted time of a kernel of a scheduled kernel graph. A step that is no kernel has seconds alone.
     GSUB_LAZY [[nodiscard]] kernel_time of_kernel(kernel_graph const& g, kernel_op const& op) const;
+    /// Tells the source of kernel times, where the model has one, of kernels that `of_kernel` is going to be asked for.
+    GSUB_LAZY void prepare(std::span<kernel_op const> ops, executor& threads) const;
 
     /// Algorithm choice by predicted time: gives the alternative with the fastest kernel, as the builds do whose cost
     /// the model predicts. An algorithm other than the direct one, which errs least, must take at most 0.95 of its

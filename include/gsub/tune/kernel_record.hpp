@@ -50,10 +50,11 @@ GSUB_LAZY [[nodiscard]] result<target> target_of(record const& r);
 struct measurement {
     std::vector<double> costs{}; ///< of each run; of a prediction its one
     measure_error error = measure_error::none;
-    double all_cost = 0;    ///< with compilation and all around it
-    double timestamp = 0;   ///< since 1970
-    bool predicted = false; ///< by a cost model: nothing has run
-    bool confirmed = false; ///< measured anew beside others after it had been the best of many
+    double all_cost = 0;        ///< with compilation and all around it
+    double timestamp = 0;       ///< since 1970
+    bool predicted = false;     ///< by a cost model: nothing has run
+    bool modelled_only = false; ///< a prediction for a machine that nobody could compare the model with
+    bool confirmed = false;     ///< measured anew beside others after it had been the best of many
 };
 
 /// Whether a record is a prediction: it has a member `predicted`, which is true. Other tools keep it or ignore it.

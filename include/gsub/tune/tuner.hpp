@@ -47,6 +47,9 @@ struct tuning_options {
     std::size_t ranked_anew = 32; ///< candidates of a task, of all algorithms alike
     std::size_t trials = 10;      ///< candidates of a task that are measured, the untuned one beside them; at least 1
     std::size_t batch = 8;        ///< candidates of a measured search that are built and timed together; at least 1
+    /// Whether a measured search begins at the counted schedules, with the untuned candidate; otherwise it begins
+    /// anywhere, and takes the best that it has seen though the untuned one may be better.
+    bool from_counted = true;
     /// What the best candidate takes of the untuned one's time at most; otherwise the task stays untuned. Predictions
     /// err more than measurements do.
     double sure_predicted = 0.95, sure_measured = 0.98;

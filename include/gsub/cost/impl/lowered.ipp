@@ -187,14 +187,28 @@ GSUB_LAZY_BODY kernel_time lowered::timed(loop::fused_nest const& nest, bool sha
     kernel_setting const setting{std::max(1u, options_.threads), shared, homes,
                                  evicted_share(options_.weight_bytes, core_)};
     auto const k = codegen::lower(nest, "kernel").value();
-    if (options_.model.of) {
-        auto const made = options_.model.of(k, *isa_, core_, setting);
+    if (options_.model.of || options_.model.source) {
+        auto const made = options_.model.source ? options_.model.source->time_of(k, *isa_, core_, setting)
+                                                : options_.model.of(k, *isa_, core_, setting);
         if (made) return *made;
         if (made.error().code() != error_code::unsupported) throw made.error();
         std::unique_lock const lock{known_->mutex};
         ++known_->not_modelled;
     }
     return time_of(k, core_, setting);
+}
+GSUB_LAZY_BODY void lowered::prepare(std::span<kernel_op const> ops, executor& threads) const {
+    if (!options_.model.source) return;
+    std::vector<codegen::kernel> made;
+    for (auto const& op : ops) {
+        auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
+        auto const* const own = std::get_if<custom_kernel>(&op.computes);
+        if (d && op.schedule)
+            made.push_back(codegen::lower(kernels::nest_of(*d, *op.schedule, *isa_), "kernel").value());
+        else if (own && own->nest)
+            made.push_back(codegen::lower(own->nest(*op.schedule, *isa_), "kernel").value());
+    }
+    options_.model.source->prepare(made, *isa_, threads);
 }
 GSUB_LAZY_BODY kernel_time lowered::of_descriptor(kernels::descriptor const& d, loop::configuration const& knobs,
                                                   std::span<memory_level const> homes) const {

@@ -189,6 +189,7 @@ GSUB_LAZY_BODY result<record> record_of(kernels::descriptor const& d, target con
     out.timestamp = measured.timestamp;
     out.tvm_version = format_text("gsub {}.{}.{}", GSUB_VERSION_MAJOR, GSUB_VERSION_MINOR, GSUB_VERSION_PATCH);
     if (measured.predicted) out.others.add("predicted", true);
+    if (measured.modelled_only) out.others.add("modelled_only", true);
     if (measured.confirmed) out.others.add("confirmed", true);
     if (out.failed()) {
         out.costs.push_back(failed_cost);

@@ -3,6 +3,7 @@
 #include <gsub/search/evolution_search.hpp>
 #include <gsub/search/exhaustive_search.hpp>
 #include <gsub/search/minimize.hpp>
+#include <gsub/target/port_table.hpp>
 #include <gsub/tune/configuration_space.hpp>
 #include <gsub/tune/tuner.hpp>
 
@@ -54,6 +55,14 @@ void with_timer(tuning_task const& t, target const& machine, tuning_options cons
         by(isolated_timer{t, isa_of(machine), timing, *o.isolation});
     else
         by(kernel_timer{t, isa_of(machine), timing});
+}
+GSUB_LAZY std::vector<kernel_op> ops_of(tuning_task const& t, std::vector<scored_candidate> const& candidates) {
+    std::vector<kernel_op> out;
+    for (auto const& c : candidates) out.push_back(t.with(c.what));
+    return out;
+}
+GSUB_LAZY bool modelled_only(microarchitecture const& core) {
+    return !core.measured || core_ports{core}.modelled_only();
 }
 
 template <class = void>
@@ -119,8 +128,8 @@ private:
         return o_.second_model ? o_.second_model->of_kernel(t.alone, t.with(c)).seconds : predict(t, c);
     }
     void record_of_prediction(tuning_task const& t, candidate const& c, double seconds) {
-        measurement m;
-        m.costs = {seconds}, m.timestamp = seconds_since_1970(), m.predicted = true;
+        measurement m{.costs = {seconds}, .timestamp = seconds_since_1970()};
+        m.predicted = true, m.modelled_only = modelled_only(model_.core());
         observe_.on_record(record_of(t.algorithms[c.algorithm].computes, machine_, t.point(c), m).value());
     }
 
@@ -159,9 +168,10 @@ private:
         return o_.second_model ? std::max<std::size_t>(1, o_.ranked_anew / t.algorithms.size()) : o_.trials;
     }
     void rank_anew(tuning_task const& t, std::vector<scored_candidate>& best) const {
-        auto const one = [&](std::size_t i) { best[i].score = judge(t, best[i].what); };
         inline_executor here;
-        (o_.threads ? *o_.threads : static_cast<executor&>(here)).parallel_for(best.size(), one);
+        auto& threads = o_.threads ? *o_.threads : static_cast<executor&>(here);
+        o_.second_model->prepare(ops_of(t, best), threads);
+        threads.parallel_for(best.size(), [&](std::size_t i) { best[i].score = judge(t, best[i].what); });
     }
 
     void tune_one(tuning_task const& t, tuned_task& done, double share) {
@@ -253,7 +263,7 @@ private:
     void measure_all(tuning_task const& t, tuned_task& done, double share) {
         with_timer(t, machine_, o_, [&](measuring measure) {
             candidate const first[] = {t.untuned};
-            take(t, done, first, measure(first, 1));
+            if (o_.from_counted) take(t, done, first, measure(first, 1));
             auto const rest = part_of_rest(share);
             auto const count = static_cast<std::int64_t>(t.algorithms.size());
             for (std::size_t a = 0; a < t.algorithms.size(); ++a) {
@@ -272,7 +282,7 @@ private:
         configuration_space const space{*algorithm.space};
         search::evolution_options evolution;
         evolution.seed = o_.seed, evolution.population = o_.batch;
-        std::optional const start{algorithm.counted};
+        auto const start = o_.from_counted ? std::optional{algorithm.counted} : std::nullopt;
         search::evolution_search sampler{space, evolution, start, {.samples = o_.batch}};
         std::map<std::uint64_t, double> known;
         // Measured again, it would be compared with itself.

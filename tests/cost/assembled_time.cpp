@@ -1,0 +1,126 @@
+#include "catch.hpp"
+#include "machine/compiled_text.hpp"
+#include <gsub/codegen/cpp/emit_cpp.hpp>
+#include <gsub/codegen/lower_nest.hpp>
+#include <gsub/cost/assembled_time.hpp>
+#include <gsub/cost/scheduled_time.hpp>
+#include <gsub/kernels/knobs.hpp>
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assembled_time_test {
+
+using namespace gsub;
+
+microarchitecture const& named(std::string_view name) {
+    for (auto const& row : microarchitectures())
+        if (row.name == name) return row;
+    FAIL("no row " << name);
+    return microarchitectures().back();
+}
+kernels::matmul_shape product(std::int64_t m, std::int64_t n, std::int64_t k) {
+    kernels::matmul_shape s;
+    s.m = m, s.n = n, s.k = k;
+    return s;
+}
+kernels::conv2d_shape convolution(std::int64_t channels, std::int64_t pixels, std::int64_t groups) {
+    kernels::conv2d_shape s;
+    s.in_channels = s.out_channels = channels, s.groups = groups;
+    s.in = {pixels, pixels}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1}, s.bias = true;
+    return s;
+}
+codegen::kernel kernel_of(kernels::descriptor const& d, isa const& isa) {
+    return codegen::lower(kernels::nest_of(d, kernels::counted(d, isa, kernels::space_of(d, isa)), isa), "k").value();
+}
+constexpr auto options = "-O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-reorder-blocks";
+machine::assembly_unit assembled(compiled_text::compiler const& c, codegen::kernel const& k) {
+    return machine::parse_assembly(compiled_text::compile(c, codegen::emit_cpp(k, "k"), options), c.syntax).value();
+}
+bool is_arm(compiled_text::compiler const& c) {
+    return c.syntax == machine::assembly_syntax::aarch64;
+}
+// GNU compilers that are here; Clang's code of these kernels is tested with `map_loops`.
+std::vector<compiled_text::compiler> compilers() {
+    std::string missing;
+    auto out = compiled_text::compilers(missing);
+    std::erase_if(out, [](auto const& c) { return c.name == "clang++"; });
+    if (!missing.empty()) WARN("not here: " << missing);
+    return out;
+}
+
+TEST_CASE("a kernel takes at least the cycles of its multiply-adds, and its counts are those of the kernel") {
+    for (auto const& c : compilers()) {
+        auto const& core = named(is_arm(c) ? "neoverse-n1" : "zen3");
+        for (auto const& d : std::vector<kernels::descriptor>{product(28, 64, 64), product(29, 100, 24),
+                                                              convolution(32, 14, 1), convolution(32, 14, 32)}) {
+            auto const k = kernel_of(d, *core.isa);
+            auto const unit = assembled(c, k);
+            auto const made = cost::assembled_time_of(k, *unit.function("k").value(), core).value();
+            auto const counted = cost::time_of(k, core);
+            CAPTURE(c.name, made.multiply_adds, made.unmatched, made.time.compute, counted.compute);
+            CHECK(unit.unknown == 0);
+            CHECK(made.loops > 0);
+            CHECK(made.time.multiply_adds == counted.multiply_adds);
+            CHECK(made.time.memory_bytes == counted.memory_bytes);
+            CHECK(made.multiply_adds == Approx(counted.multiply_adds).epsilon(0.25));
+            CHECK(made.time.compute >= 0.95 * counted.multiply_adds / core.fma_units);
+            CHECK(made.time.compute <= 4 * counted.compute);
+            CHECK(made.time.seconds >= made.time.compute / (core.gigahertz * 1e9));
+            auto const exact = std::abs(made.multiply_adds - counted.multiply_adds) <= 0.05 * counted.multiply_adds;
+            if (!exact) CHECK_FALSE(made.mapped()); // and it is told
+            if (!exact) CHECK(made.warnings.back().line > 0);
+            CHECK(cost::assembled_time_of(k, *unit.function("k").value(), core)->time.seconds == made.time.seconds);
+        }
+    }
+}
+
+TEST_CASE("a compiler's code and our own instructions of a kernel take about as long") {
+    for (auto const& c : compilers()) {
+        if (is_arm(c)) continue; // of which we have no instructions
+        for (auto const& d : std::vector<kernels::descriptor>{product(28, 64, 256), convolution(32, 14, 1)}) {
+            auto const k = kernel_of(d, isa::avx2);
+            auto const unit = assembled(c, k);
+            auto const made = cost::assembled_time_of(k, *unit.function("k").value(), named("zen3")).value();
+            auto const own = cost::scheduled_time_of(k, isa::avx2, named("zen3")).value();
+            CHECK(made.time.compute == Approx(own.compute).epsilon(0.3));
+            CHECK(made.time.l2_bytes == Approx(own.l2_bytes).epsilon(0.01));
+        }
+    }
+}
+
+TEST_CASE("a core with more units is faster, one that starts instructions in order is slower") {
+    for (auto const& c : compilers()) {
+        if (!is_arm(c)) continue;
+        auto const k = kernel_of(product(28, 64, 256), isa::neon);
+        auto const unit = assembled(c, k);
+        auto const cycles = [&](std::string_view core) {
+            return cost::assembled_time_of(k, *unit.function("k").value(), named(core))->time.compute;
+        };
+        CHECK(cycles("neoverse-v1") < cycles("neoverse-n1"));
+        CHECK(cycles("neoverse-n1") < cycles("cortex-a53"));
+    }
+}
+
+TEST_CASE("assembly of something else is refused by name and line, never costed as nothing") {
+    for (auto const& c : compilers()) {
+        auto const& isa = is_arm(c) ? isa::neon : isa::avx2;
+        auto const& core = named(is_arm(c) ? "neoverse-n1" : "zen3");
+        auto const k = kernel_of(product(28, 64, 64), isa), other = kernel_of(product(4, 16, 16), isa);
+        auto const unit = assembled(c, other);
+        auto const made = cost::assembled_time_of(k, *unit.function("k").value(), core);
+        REQUIRE_FALSE(made);
+        CHECK(made.error().code() == error_code::unsupported);
+        for (auto const* word : {"\"k\"", "line ", "multiply-adds", "counted"})
+            CHECK(made.error().message().find(word) != std::string::npos);
+    }
+    machine::assembly_function nothing;
+    nothing.name = "k";
+    auto const made = cost::assembled_time_of(kernel_of(product(4, 16, 16), isa::avx2), nothing, named("zen3"));
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code() == error_code::unsupported);
+}
+
+} // namespace assembled_time_test
