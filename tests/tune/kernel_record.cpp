@@ -22,7 +22,7 @@ std::string complaint(record const& r, loop::config_space const& space, index_ch
 
 TEST_CASE("AutoTVM's record of the slides is point 11312 of 190,080, and back") {
     auto const r = parse_record(autotvm_line).value();
-    auto const space = autotvm_space();
+    auto const space = slides_space();
     REQUIRE(space.size() == 190'080);
     auto const c = configuration_of(r, space).value();
     CHECK(c.index() == 11312);
@@ -35,7 +35,7 @@ TEST_CASE("AutoTVM's record of the slides is point 11312 of 190,080, and back") 
 }
 
 TEST_CASE("every point of a space survives its record") {
-    auto const space = autotvm_space();
+    auto const space = slides_space();
     random_stream random{3};
     auto r = parse_record(autotvm_line).value();
     for (int i = 0; i < 300; ++i) {
@@ -57,11 +57,11 @@ TEST_CASE("every point of a space survives its record") {
 
 TEST_CASE("a first factor may be given for -1") {
     auto const r = parse_record(with(autotvm_line, "[-1, 4, 32, 2]", "[2, 4, 32, 2]")).value();
-    CHECK(configuration_of(r, autotvm_space()).value().index() == 11312);
+    CHECK(configuration_of(r, slides_space()).value().index() == 11312);
 }
 
 TEST_CASE("values that a space does not have, and other numbers, are refused by name") {
-    auto const space = autotvm_space();
+    auto const space = slides_space();
     auto const told = [&](std::string_view piece, std::string_view by) {
         auto const r = parse_record(with(autotvm_line, piece, by)).value();
         return complaint(r, space);

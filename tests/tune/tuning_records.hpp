@@ -26,7 +26,7 @@ inline std::string const autotvm_line =
     R"("version": 0.2, "tvm_version": "0.9.dev0"})";
 
 /// The space that the record is of: a 1x1 convolution of 256 to 512 channels, 14x14 pixels, strides of 2.
-inline loop::config_space autotvm_space() {
+inline loop::config_space slides_space() {
     loop::config_space s;
     s.split("tile_f", 512, {.parts = 4});
     s.split("tile_y", 7, {.parts = 4});
