@@ -131,7 +131,7 @@ GSUB_LAZY_BODY hash128 lowered::parameters() const {
         ports.add_real(core_.ports->issue).add_real(core_.ports->accumulate_latency);
         for (auto const& u : core_.ports->uses)
             ports.add(static_cast<std::uint64_t>(u.of))
-                .add(u.from_bytes)
+                .add(static_cast<std::uint64_t>(u.from_bytes))
                 .add(u.ports)
                 .add_real(u.latency)
                 .add_real(u.busy);
