@@ -43,7 +43,7 @@ TEST_CASE("a kernel has the same time alone and among others, in any number of t
         std::vector<double> seconds;
         for (auto const& k : all) seconds.push_back(alone.time_of(k, isa, core, {}).value().seconds);
         CHECK(alone.statistics().runs == 4);
-        for (std::size_t const threads : {1, 3}) {
+        for (auto const threads : {std::size_t{1}, std::size_t{3}}) {
             cost::assembled_times together{with};
             fork_join_executor executor{threads};
             together.prepare(all, isa, executor);
