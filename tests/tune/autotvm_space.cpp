@@ -52,14 +52,19 @@ kernels::descriptor random_kernel(random_stream& r) {
     case 0:
         return depthwise(pick({8, 16, 32, 48, 64}), size);
     case 1: {
-        auto s = conv(channels(), channels(), size, pick({1, 3, 5}), pick({1, 2}));
+        auto const in = channels(), out = channels(), kernel = pick({1, 3, 5}); // one after the other
+        auto s = conv(in, out, size, kernel, pick({1, 2}));
         if (s.in_channels == 3 && r.below(2)) s.input = kernels::image_layout::planar;
         return s;
     }
-    case 2:
-        return product(pick({1, 4, 12, 16}), pick({16, 48, 64, 100}), pick({8, 24, 64}));
-    default:
-        return product(pick({8, 12, 20}), pick({16, 32, 64}), pick({8, 64}), pick({1, 4}));
+    case 2: {
+        auto const m = pick({1, 4, 12, 16}), n = pick({16, 48, 64, 100});
+        return product(m, n, pick({8, 24, 64}));
+    }
+    default: {
+        auto const m = pick({8, 12, 20}), n = pick({16, 32, 64}), k = pick({8, 64});
+        return product(m, n, k, pick({1, 4}));
+    }
     }
 }
 // All points of a space, or some of a large one.
@@ -195,6 +200,22 @@ TEST_CASE("points and configurations of equal tiles belong to each other, one to
             }
         }
     }
+}
+
+TEST_CASE("where a turn has a fixed number of channels, points of others have no configuration") {
+    for (auto const* isa : {&isa::avx512, &isa::avx2})
+        for (std::int64_t kernel : {1, 3})
+            for (std::int64_t channels : {1, 2, 3, 4, 8}) {
+                CAPTURE(isa->name, kernel, channels);
+                auto const d = conv(channels, 16, 4, kernel);
+                auto const s = only(d, autotvm_template::conv2d, *isa);
+                auto const ours = kernels::space_of(d, *isa);
+                for (std::uint64_t i = 0; i < s.space().size(); ++i)
+                    if (auto const p = s.space().at(i); auto const c = s.ours(p, ours)) {
+                        CHECK(our_tiles(d, *c, *isa) == tiles_of(s, p));
+                        CHECK(s.theirs(*c) == p);
+                    }
+            }
 }
 
 TEST_CASE("a point has a configuration where one of all in the space has its tiles") {

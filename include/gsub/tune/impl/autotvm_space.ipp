@@ -124,7 +124,7 @@ GSUB_LAZY_BODY std::optional<kernels::conv2d_config> autotvm_space::conv2d_of(lo
     auto c = kernels::conv2d_knobs(space.at(0)); // knobs of one value have it
     if (!depthwise) {
         auto const& steps = space.knobs()[space.position("unroll_ic")];
-        if (steps.size() == 1 && in != 1) return std::nullopt; // one channel a turn
+        if (steps.size() == 1 && in != c.unroll_ic) return std::nullopt; // so many channels a turn
         if (steps.size() > 1) c.unroll_ic = static_cast<std::int32_t>(in);
     }
     // A tile of several joined rows has them whole.
