@@ -32,9 +32,8 @@ public:
     GSUB_LAZY reg value_of(std::int32_t id, tile_place here, statement_list& out);
     /// An expression that is stored at the present place: what many stores share is lowered once.
     GSUB_LAZY reg stored_value(std::int32_t id, tile_place here, statement_list& out);
-    /// *Errors* throws `error` (`unsupported`) where the vectorised loop decides whether an element is stored, or does
-    /// not store one after another.
-    /// Stores the result, number 0, or one of what is stored more.
+    /// Stores the result, number 0, or one of what is stored more. *Errors* throws `error` (`unsupported`) where the
+    /// vectorised loop decides whether an element is stored, or does not store one after another.
     GSUB_LAZY void store(std::size_t number, tile_place here, statement_list& out);
 
 private:
