@@ -238,6 +238,8 @@ answer tune(tune_request const& r, session const& s) {
     auto machine = gsub::parse_target(r.target).value();
     machine.threads = static_cast<unsigned>(s.threads->concurrency());
     auto const runs_here = gsub::host().has(*machine.isa);
+    if (r.from_random && r.method != "measured")
+        throw gsub::error{gsub::error_code::usage, "--from-random is for --method measured"};
     if (r.method != "static" && !runs_here)
         throw gsub::error{
             gsub::error_code::environment,

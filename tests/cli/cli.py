@@ -512,6 +512,7 @@ class Cli(unittest.TestCase):
             self.assertEqual(told["score"], score)
             self.assertGreater(told["scored"], 0)
         self.gsub("tune", "t4.onnx", "--model", "nonesuch", exit=2)
+        self.gsub("tune", "t4.onnx", "--from-random", exit=2)
 
     def test_a_model_is_tuned_and_built_from_its_records(self):
         self.gsub("models", "t4", "-o", "t4.onnx")
