@@ -7,6 +7,7 @@
 #include <gsub/core/hash.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/nest_time.hpp>
 #include <gsub/cost/scheduled_time.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
@@ -37,9 +38,10 @@ struct rate_options {
 
 namespace detail {
 
-// What is timed of a candidate: its nest is made, it is lowered too, each model predicts its time.
-enum class rate_part : std::uint8_t { nest, lowered, counted, scheduled };
-inline constexpr std::size_t rate_parts = 4;
+// What is timed of a candidate: its nest is made, its time predicted from that in closed form, it is lowered too, the
+// models of kernel IR and of machine instructions predict its time.
+enum class rate_part : std::uint8_t { nest, closed, lowered, counted, scheduled };
+inline constexpr std::size_t rate_parts = 5;
 
 // Times of all candidates of a kind of kernel.
 struct rate_row {
@@ -92,9 +94,10 @@ private:
 } // namespace detail
 
 /// Prints a JSON line for each kind of kernel, and a table: candidates a second on one core whose nest is made, whose
-/// nest is made and lowered, and whose time is predicted from loop nests (`counted`) and from machine instructions
-/// (`scheduled`). Models forget between rounds what they have predicted. The hash of all predictions, which stays the
-/// same where only the speed changes, stands behind. The exit status: 1 where nothing was scored.
+/// nest is made and lowered, and whose time is predicted from the nest in closed form (`closed`), from kernel IR
+/// (`counted`) and from machine instructions (`scheduled`). Models forget between rounds what they have predicted. The
+/// hash of all predictions, which stays the same where only the speed changes, stands behind. The exit status: 1 where
+/// nothing was scored.
 [[nodiscard]] inline int rate(std::vector<std::pair<std::string, gsub::graph>> const& networks,
                               rate_options const& options) {
     using namespace gsub;
@@ -105,6 +108,7 @@ private:
     auto const model = [&](rate_part p) {
         cost::lowered_options o{.threads = 1};
         if (p == rate_part::scheduled) o.model = cost::scheduled_cycles();
+        if (p == rate_part::closed) o.model = cost::closed_form_cycles();
         return cost::lowered::on(machine, o);
     };
     std::map<std::string, detail::rate_row> rows;
@@ -126,8 +130,8 @@ private:
                                                                           : points.time(model(part));
                         least[p] = std::min(least[p], seconds);
                     }
-                points.add_to(predictions, model(rate_part::counted));
-                points.add_to(predictions, model(rate_part::scheduled));
+                for (auto const p : {rate_part::closed, rate_part::counted, rate_part::scheduled})
+                    points.add_to(predictions, model(p));
                 for (auto const& kind : {kernels::kind_of(t.algorithms[a].computes), std::string{"~ all"}}) {
                     auto& row = rows[kind]; // all behind every kind
                     row.points += points.size();
@@ -136,7 +140,7 @@ private:
             }
         }
     }
-    report::table table{{"kernels", "candidates", "nests/s", "lowered/s", "counted/s", "scheduled/s"}};
+    report::table table{{"kernels", "candidates", "nests/s", "closed/s", "lowered/s", "counted/s", "scheduled/s"}};
     for (auto const& [kind, r] : rows) {
         auto const label = kind.starts_with("~") ? std::string{"all"} : kind;
         auto const of = [&r = r](rate_part p) { return std::round(r.rate(p)); };
@@ -144,14 +148,15 @@ private:
                                      {"kind", label},
                                      {"candidates", r.points},
                                      {"nests_per_second", of(rate_part::nest)},
+                                     {"closed_per_second", of(rate_part::closed)},
                                      {"lowered_per_second", of(rate_part::lowered)},
                                      {"counted_per_second", of(rate_part::counted)},
                                      {"scheduled_per_second", of(rate_part::scheduled)}}
                                 .dump()
                                 .c_str());
         table.add({label, fmt::format("{}", r.points), report::fixed(of(rate_part::nest), 0),
-                   report::fixed(of(rate_part::lowered), 0), report::fixed(of(rate_part::counted), 0),
-                   report::fixed(of(rate_part::scheduled), 0)});
+                   report::fixed(of(rate_part::closed), 0), report::fixed(of(rate_part::lowered), 0),
+                   report::fixed(of(rate_part::counted), 0), report::fixed(of(rate_part::scheduled), 0)});
     }
     auto const hash = predictions.finish();
     std::fprintf(stderr, "%spredictions %016llx%016llx\n", table.text().c_str(),

@@ -1,7 +1,7 @@
 // How well predictions rank the points of a kernel's space: the k points that are predicted to be the fastest beside
 // the k that are, in our spaces and on AutoTVM's.
 //
-//     bench_tune_ranking [--tasks N] [--points N] [--operators a,b] [--model counted|scheduled|both] [--threads N]
+//     bench_tune_ranking [--tasks N] [--points N] [--operators a,b] [--model closed,counted,scheduled] [--threads N]
 //                        [--rounds N] [--seconds S] [--operations N] [--seed N] [--json FILE] [--svg FILE]
 //
 // TASKS (6) tasks of each operator are drawn by the seed. Of each task up to POINTS (1000) points of our space (of all
@@ -21,6 +21,7 @@
 #include "ranking_chart.hpp"
 #include "ranking_tasks.hpp"
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/nest_time.hpp>
 #include <gsub/cost/ranked_pairs.hpp>
 #include <gsub/cost/scheduled_time.hpp>
 #include <gsub/io/file.hpp>
@@ -42,12 +43,20 @@ namespace {
 
 using namespace gsub;
 
+// Models of a kernel's time, by name.
+cost::kernel_time_model model_named(std::string_view name) {
+    return name == "closed"      ? cost::closed_form_cycles()
+           : name == "scheduled" ? cost::scheduled_cycles()
+                                 : cost::kernel_time_model{};
+}
+constexpr std::string_view known_models[] = {"closed", "counted", "scheduled"};
+
 struct settings {
     std::size_t tasks = 6, points = 1000, rounds = 3;
     unsigned threads = 1;
     double seconds = 20, operations = 1e9;
     std::uint64_t seed = 1;
-    bool counted = true, scheduled = true;
+    std::set<std::string> models{"counted", "scheduled"};
     std::set<std::string> operators{std::begin(bench::ranked_operators), std::end(bench::ranked_operators)};
     std::string json{}, svg{};
 };
@@ -66,6 +75,18 @@ struct ranking {
     std::size_t points = 0;
     double top10 = -1, top50 = -1, best_over_chosen = -1, tau = -1;
 };
+
+// Names behind commas, each one of those that are known. *Errors* throws `error` (`usage`) of another one.
+std::set<std::string> names_of(std::string const& text, std::span<std::string_view const> known, char const* what) {
+    std::set<std::string> out;
+    std::istringstream list{text};
+    for (std::string name; std::getline(list, name, ',');) {
+        if (std::find(known.begin(), known.end(), name) == known.end())
+            throw error{error_code::usage, fmt::format("no {} {}", what, name)};
+        out.insert(name);
+    }
+    return out;
+}
 
 settings parse(std::vector<std::string> const& arguments) {
     settings s;
@@ -95,22 +116,12 @@ settings parse(std::vector<std::string> const& arguments) {
             s.json = value();
         else if (a == "--svg")
             s.svg = value();
-        else if (a == "--model") {
-            auto const& name = value();
-            if (name != "counted" && name != "scheduled" && name != "both")
-                throw error{error_code::usage, fmt::format("no model {}, but counted, scheduled and both", name)};
-            s.counted = name != "scheduled", s.scheduled = name != "counted";
-        } else if (a == "--operators") {
-            s.operators.clear();
-            std::istringstream list{value()};
-            for (std::string op; std::getline(list, op, ',');) s.operators.insert(op);
-            for (auto const& op : s.operators)
-                if (std::find(std::begin(bench::ranked_operators), std::end(bench::ranked_operators), op) ==
-                    std::end(bench::ranked_operators))
-                    throw error{error_code::usage, fmt::format("no operator {}", op)};
-        } else {
+        else if (a == "--model")
+            s.models = names_of(value(), known_models, "model");
+        else if (a == "--operators")
+            s.operators = names_of(value(), bench::ranked_operators, "operator");
+        else
             throw error{error_code::usage, fmt::format("no option {}", a)};
-        }
     }
     return s;
 }
@@ -366,10 +377,8 @@ int run(settings const& s) {
     auto machine = host();
     machine.threads = s.threads;
     std::vector<named_model> models;
-    if (s.counted) models.push_back({"counted", cost::lowered::on(machine, {.threads = s.threads})});
-    if (s.scheduled)
-        models.push_back(
-            {"scheduled", cost::lowered::on(machine, {.threads = s.threads, .model = cost::scheduled_cycles()})});
+    for (auto const& name : s.models)
+        models.push_back({name, cost::lowered::on(machine, {.threads = s.threads, .model = model_named(name)})});
     runtime::thread_pool pool{{.threads = s.threads}};
     tune::timing_options timing{
         .rounds = s.rounds, .most_rounds = 5 * s.rounds, .least_seconds = 3e-4, .most_bytes = std::size_t{256} << 20};

@@ -19,6 +19,9 @@
 #include <gsub/cost/impl/lowered.ipp>
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/impl/measured.ipp>
+#include <gsub/cost/impl/nest_tile.ipp>
+#include <gsub/cost/impl/nest_time.ipp>
+#include <gsub/cost/impl/nest_work.ipp>
 #include <gsub/cost/impl/port_file.ipp>
 #include <gsub/cost/impl/region_cycles.ipp>
 #include <gsub/cost/impl/relative.ipp>

@@ -124,12 +124,12 @@ struct tune_request {
     std::string model;
     std::string target = "host";   ///< as `parse_target` reads it
     std::string method = "hybrid"; ///< or `static`, `measured`
-    std::string
-        model_of_time;       ///< `counted`, `scheduled`, `linear`, `assembled`; empty: counted, its best by the target
-    std::string records;     ///< file that records are appended to; empty: none
-    std::string passes;      ///< a list that runs before lowering; empty: `default`
-    std::string ports;       ///< file of `gsub calibrate --ports`; empty: the built-in row
-    std::string report, svg; ///< page, and its scatter plot alone, that are written; empty: none
+    std::string model_of_time; ///< `closed`, `counted`, `scheduled`, `linear`, `assembled`; empty: counted, its best by
+                               ///< the target
+    std::string records;       ///< file that records are appended to; empty: none
+    std::string passes;        ///< a list that runs before lowering; empty: `default`
+    std::string ports;         ///< file of `gsub calibrate --ports`; empty: the built-in row
+    std::string report, svg;   ///< page, and its scatter plot alone, that are written; empty: none
     std::optional<double> seconds;
     std::uint64_t points = 0;       ///< candidates of an algorithm that the cost model scores; 0: the library's number
     std::size_t trials = 0;         ///< candidates of a task that are measured; 0: the same

@@ -320,10 +320,11 @@ int main(int argc, char** argv) {
                      "measured: the clock alone")
         ->check(CLI::IsMember({"static", "hybrid", "measured"}));
     tune->add_option("--model", u.model_of_time,
-                     "cost model that scores candidates: units and caches (counted), machine instructions (scheduled), "
-                     "weighed features (linear), or counted with the best by what the target's compiler makes "
+                     "cost model that scores candidates: units and caches (counted), the same in closed form (closed), "
+                     "machine instructions (scheduled), weighed features (linear), or counted with the best by what "
+                     "the target's compiler makes "
                      "(assembled); by default all are counted, and the best scheduled or assembled by the target")
-        ->check(CLI::IsMember({"counted", "scheduled", "linear", "assembled"}));
+        ->check(CLI::IsMember({"closed", "counted", "scheduled", "linear", "assembled"}));
     tune->add_option("--records", u.records,
                      "append what is found to this file, for --records of run, bench, compile and explain")
         ->type_name("FILE");

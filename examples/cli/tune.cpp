@@ -4,6 +4,7 @@
 #include <gsub/core/format.hpp>
 #include <gsub/cost/linear_score.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/nest_time.hpp>
 #include <gsub/cost/port_file.hpp>
 #include <gsub/cost/scheduled_time.hpp>
 #include <gsub/driver.hpp>
@@ -250,6 +251,7 @@ answer tune(tune_request const& r, session const& s) {
             gsub::format_text("this processor is no {}; --method static tunes for it", gsub::quoted{machine.name})};
     auto const model = r.model_of_time == "scheduled" ? gsub::cost::scheduled_cycles()
                        : r.model_of_time == "linear"  ? gsub::cost::linear_cycles()
+                       : r.model_of_time == "closed"  ? gsub::cost::closed_form_cycles()
                                                       : gsub::cost::kernel_time_model{};
     auto const measured = ports_of(r, machine);
     auto const* const ports = measured ? &measured->table() : nullptr;
@@ -284,7 +286,7 @@ answer tune(tune_request const& r, session const& s) {
               {"target", to_string(machine)},
               {"method", r.method},
               {"ports", r.ports.empty() ? "built-in" : r.ports},
-              {"score", model.of ? model.name : "counted"},
+              {"score", model.name},
               {"seconds", done.seconds},
               {"tasks", tasks.size()},
               {"tuned", done.tuned},

@@ -9,6 +9,7 @@
 #include <gsub/cost/kernel_time.hpp>
 #include <gsub/cost/linear_score.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/nest_time.hpp>
 #include <gsub/cost/ranked_pairs.hpp>
 #include <gsub/cost/relative.hpp>
 #include <gsub/cost/scheduled_time.hpp>

@@ -19,6 +19,10 @@
 #include <span>
 #include <string_view>
 
+namespace gsub::loop {
+class fused_nest;
+}
+
 namespace gsub::cost {
 
 /// Memory level of a kernel's buffer: where it lies when the kernel starts, or where results go.
@@ -79,6 +83,8 @@ struct kernel_time_model {
     std::string_view name = "counted"; ///< tells models apart, in keys of what they predicted
     function of = nullptr;             ///< null: `time_of`. *Errors* `unsupported` of kernels that it has no time for
     std::shared_ptr<kernel_time_source> source{}; ///< in place of `of`
+    /// Predicts a kernel of a loop nest before that is lowered, in place of all others.
+    kernel_time (*of_nest)(loop::fused_nest const&, microarchitecture const&, kernel_setting const&) = nullptr;
 };
 
 /// Evicted share: the part of its weights that a run reads from memory, by their bytes. It reads each weight again

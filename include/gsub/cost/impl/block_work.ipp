@@ -71,7 +71,47 @@ struct block_work {
     double chain = 0;   // steps of the longest accumulator
     double divided = 0; // bytes
     double latency = 0; // cycles that are waited for in any case
+
+    // Adds that of another one; chains stay as they are.
+    block_work& operator+=(block_work const& o) {
+        multiply_adds += o.multiply_adds, multiplies += o.multiplies, arithmetic += o.arithmetic;
+        loads += o.loads, scalar_loads += o.scalar_loads, stores += o.stores, others += o.others;
+        divided += o.divided, latency += o.latency;
+        return *this;
+    }
+    friend block_work operator*(double times, block_work w) {
+        for (auto* const count : {&w.multiply_adds, &w.multiplies, &w.arithmetic, &w.loads, &w.scalar_loads, &w.stores,
+                                  &w.others, &w.divided, &w.latency})
+            *count *= times;
+        return w;
+    }
 };
+
+// Of a loop, found by comparing predictions with clocks (docs/cost.md).
+inline constexpr double turn_cycles = 1;       // its branch, of which one is taken a cycle
+inline constexpr double turn_instructions = 2; // of an inner loop, beside others: its counter and its branch
+
+// Cycles that a block takes each time. `steps`: turns of the reduction loops around, of one result; `turned`: whether
+// the block is all of a loop.
+GSUB_LAZY [[nodiscard]] double cycles_of(block_work const& w, double steps, bool turned,
+                                         microarchitecture const& core) {
+    auto const issued = w.multiply_adds + w.arithmetic + w.loads + w.scalar_loads + w.stores + w.others +
+                        (turned ? turn_instructions : 0);
+    auto const units = std::max({(w.multiply_adds + w.multiplies) / core.fma_units,
+                                 (w.multiply_adds + w.arithmetic) / core.vector_units,
+                                 w.loads / core.loads + w.scalar_loads / core.scalar_loads, w.stores / core.stores,
+                                 w.divided / divided_bytes_per_cycle, issued / core.issue, turned ? turn_cycles : 0.0});
+    // Results of one tile wait for each other; those of the next one are computed meanwhile, as far as instructions in
+    // flight reach.
+    auto const chain = w.chain * core.fma_latency;
+    auto const others = std::max(1.0, core.reorder_buffer / std::max(1.0, issued * steps));
+    return std::max(units, chain / others) + w.latency / std::max(1.0, others / 2);
+}
+GSUB_LAZY void add_counts(kernel_time& made, block_work const& w, double times) {
+    made.multiply_adds += times * w.multiply_adds, made.arithmetic += times * w.arithmetic;
+    made.loads += times * (w.loads + w.scalar_loads), made.stores += times * w.stores;
+    made.scalar_loads += times * w.scalar_loads, made.others += times * w.others;
+}
 
 // Counts them for a core.
 template <class = void>
@@ -85,53 +125,61 @@ public:
         count_uses(n);
         for (auto const* const at : n.code) {
             auto const& i = *at;
-            auto const bytes = static_cast<std::int32_t>(byte_size(i.type)) * k_.lanes;
-            auto const passes = core_.passes(bytes);
-            auto const typed = i.type == dtype::f32 ? 1.0 : i.type == dtype::f64 ? 1.2 : 1.6;
-            switch (i.op) {
-            case codegen::opcode::splat:
-            case codegen::opcode::copy:
-                w.others += passes / 2;
-                break;
-            case codegen::opcode::load:
-                count_load(w, n, i);
-                break;
-            case codegen::opcode::broadcast:
-                w.scalar_loads += 1;
-                break;
-            case codegen::opcode::gather:
-                w.scalar_loads += k_.lanes, w.arithmetic += k_.lanes;
-                break;
-            case codegen::opcode::choose:
-                w.arithmetic += 4 * passes;
-                break;
-            case codegen::opcode::store:
-                count_store(w, i);
-                break;
-            case codegen::opcode::compute: {
-                auto const work = instructions_of(i.function);
-                if (divides(i.function) && is_floating(i.type)) w.divided += bytes * (i.type == dtype::f64 ? 2 : 1);
-                w.multiplies += passes * typed * work.multiplies;
-                w.arithmetic += passes * typed * (work.multiplies + work.others);
-                break;
-            }
-            case codegen::opcode::multiply_add:
-                w.multiply_adds += passes * typed;
+            w += work_of(i, i.result >= 0 ? uses_[index(i.result)] : 0.0, [&] { return transposed(n, i); });
+            if (i.op == codegen::opcode::multiply_add || i.op == codegen::opcode::accumulate)
                 w.chain = std::max(w.chain, ++steps_[index(i.result)]);
-                break;
-            case codegen::opcode::accumulate:
-                w.arithmetic += passes * typed * (i.function == loop::scalar_op::add ? 1 : 3);
-                w.chain = std::max(w.chain, ++steps_[index(i.result)]);
-                break;
-            case codegen::opcode::reduce: {
-                auto const halves = std::log2(static_cast<double>(k_.lanes));
-                w.arithmetic += (i.function == loop::scalar_op::add ? 2 : 3) * halves;
-                w.latency += 5 * halves;
-                break;
-            }
-            }
         }
         forget_uses(n);
+        return w;
+    }
+    /// That of one instruction, without its part of a chain. `used`: multiply-adds that take its result;
+    /// `is_transposed`: whether a strided load is one of as many side by side.
+    template <class F>
+    [[nodiscard]] block_work work_of(codegen::instruction const& i, double used, F const& is_transposed) const {
+        block_work w;
+        auto const bytes = static_cast<std::int32_t>(byte_size(i.type)) * k_.lanes;
+        auto const passes = core_.passes(bytes);
+        auto const typed = i.type == dtype::f32 ? 1.0 : i.type == dtype::f64 ? 1.2 : 1.6;
+        switch (i.op) {
+        case codegen::opcode::splat:
+        case codegen::opcode::copy:
+            w.others += passes / 2;
+            break;
+        case codegen::opcode::load:
+            count_load(w, i, used, is_transposed);
+            break;
+        case codegen::opcode::broadcast:
+            w.scalar_loads += 1;
+            break;
+        case codegen::opcode::gather:
+            w.scalar_loads += k_.lanes, w.arithmetic += k_.lanes;
+            break;
+        case codegen::opcode::choose:
+            w.arithmetic += 4 * passes;
+            break;
+        case codegen::opcode::store:
+            count_store(w, i);
+            break;
+        case codegen::opcode::compute: {
+            auto const work = instructions_of(i.function);
+            if (divides(i.function) && is_floating(i.type)) w.divided += bytes * (i.type == dtype::f64 ? 2 : 1);
+            w.multiplies += passes * typed * work.multiplies;
+            w.arithmetic += passes * typed * (work.multiplies + work.others);
+            break;
+        }
+        case codegen::opcode::multiply_add:
+            w.multiply_adds += passes * typed;
+            break;
+        case codegen::opcode::accumulate:
+            w.arithmetic += passes * typed * (i.function == loop::scalar_op::add ? 1 : 3);
+            break;
+        case codegen::opcode::reduce: {
+            auto const halves = std::log2(static_cast<double>(k_.lanes));
+            w.arithmetic += (i.function == loop::scalar_op::add ? 2 : 3) * halves;
+            w.latency += 5 * halves;
+            break;
+        }
+        }
         return w;
     }
 
@@ -153,17 +201,17 @@ private:
                 if (o >= 0) uses_[index(o)] = 0;
         }
     }
-    void count_load(block_work& w, joined_block const& n, codegen::instruction const& i) const {
+    template <class F>
+    void count_load(block_work& w, codegen::instruction const& i, double used, F const& is_transposed) const {
         auto const passes = core_.passes(static_cast<std::int32_t>(byte_size(i.type)) * k_.lanes);
         if (i.operands[0] < 0 && !i.order.empty() && whole_vectors(i)) { // shuffled in registers
             w.loads += 2 * passes, w.arithmetic += passes;
-        } else if (i.operands[0] < 0 && i.stride != 1 && i.type != dtype::f32 && transposed(n, i)) {
+        } else if (i.operands[0] < 0 && i.stride != 1 && i.type != dtype::f32 && is_transposed()) {
             w.loads += passes, w.arithmetic += passes * std::log2(static_cast<double>(k_.lanes));
         } else if (!i.order.empty() || i.stride != 1) {
             auto const lanes = i.lanes > 0 ? i.lanes : k_.lanes;
             w.scalar_loads += lanes, w.arithmetic += lanes;
         } else {
-            auto const used = uses_[index(i.result)];
             auto const again = used > 0 && used <= read_again ? used : 1.0;
             w.loads += passes * again;
             if (i.lanes > 0 && i.lanes < k_.lanes) w.others += 2;

@@ -18,11 +18,9 @@
 namespace gsub::cost::detail {
 
 // What a core takes beside what its units do, found by comparing predictions with clocks (docs/cost.md).
-inline constexpr double turn_cycles = 1;       // of a loop: its branch, of which one is taken a cycle
-inline constexpr double turn_instructions = 2; // of an inner loop, beside others: its counter and its branch
-inline constexpr double leave_cycles = 10;     // of a loop: the branch that is predicted wrongly, what it waited for
-inline constexpr double predicted_turns = 16;  // of loops that are left in time: their turns are remembered
-inline constexpr double position_cycles = 20;  // of the parallel loop
+inline constexpr double leave_cycles = 10;    // of a loop: the branch that is predicted wrongly, what it waited for
+inline constexpr double predicted_turns = 16; // of loops that are left in time: their turns are remembered
+inline constexpr double position_cycles = 20; // of the parallel loop
 
 // Values of the variables of a kernel, on which limits and conditions depend, at positions that stand for all.
 template <class = void>
@@ -270,21 +268,8 @@ private:
     // ---- what a block does
 
     void count(block_work const& w, list_runs const& runs) {
-        auto const [times, steps, turned] = runs;
-        made_.multiply_adds += times * w.multiply_adds, made_.arithmetic += times * w.arithmetic;
-        made_.loads += times * (w.loads + w.scalar_loads), made_.stores += times * w.stores;
-        made_.scalar_loads += times * w.scalar_loads, made_.others += times * w.others;
-        auto const issued = w.multiply_adds + w.arithmetic + w.loads + w.scalar_loads + w.stores + w.others +
-                            (turned ? turn_instructions : 0);
-        auto const units = std::max(
-            {(w.multiply_adds + w.multiplies) / core_.fma_units, (w.multiply_adds + w.arithmetic) / core_.vector_units,
-             w.loads / core_.loads + w.scalar_loads / core_.scalar_loads, w.stores / core_.stores,
-             w.divided / divided_bytes_per_cycle, issued / core_.issue, turned ? turn_cycles : 0.0});
-        // Results of one tile wait for each other; those of the next one are computed meanwhile, as far as instructions
-        // in flight reach.
-        auto const chain = w.chain * core_.fma_latency;
-        auto const others = std::max(1.0, core_.reorder_buffer / std::max(1.0, issued * steps));
-        spend(times * (std::max(units, chain / others) + w.latency / std::max(1.0, others / 2)));
+        add_counts(made_, w, runs.times);
+        spend(runs.times * cycles_of(w, runs.steps, runs.turned, core_));
     }
     codegen::kernel const& k_;
     microarchitecture const& core_;

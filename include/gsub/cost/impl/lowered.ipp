@@ -186,6 +186,7 @@ GSUB_LAZY_BODY kernel_time lowered::timed(loop::fused_nest const& nest, bool sha
                                           std::span<memory_level const> homes) const {
     kernel_setting const setting{std::max(1u, options_.threads), shared, homes,
                                  evicted_share(options_.weight_bytes, core_)};
+    if (options_.model.of_nest) return options_.model.of_nest(nest, core_, setting);
     auto const k = codegen::lower(nest, "kernel").value();
     if (options_.model.of || options_.model.source) {
         auto const made = options_.model.source ? options_.model.source->time_of(k, *isa_, core_, setting)
