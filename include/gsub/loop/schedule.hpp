@@ -74,9 +74,11 @@ public:
     /// The scheduled loop nest. *Errors* where a parallel loop stands within another kind, the vectorised loop is not
     /// innermost, or a spatial loop within a reduction is neither unrolled nor vectorised (partial results have no
     /// place).
-    GSUB_LAZY [[nodiscard]] loop_nest finish() const;
+    [[nodiscard]] loop_nest finish() const& { return check(), nest_; }
+    [[nodiscard]] loop_nest finish() && { return check(), std::move(nest_); }
 
 private:
+    GSUB_LAZY void check() const;
     GSUB_LAZY [[nodiscard]] std::size_t position(variable loop) const;
     GSUB_LAZY [[nodiscard]] bool is_fused(variable loop) const;
     GSUB_LAZY variable add_variable(std::string name, std::int64_t extent);

@@ -40,7 +40,10 @@ public:
         }
         write(0, stages.size(), 0, made_.body);
         static_cast<void>(loop_values<>{made_, loops_});
-        stage_finder<>{made_, loops_};
+        if (stages.size() > 1)
+            stage_finder<>{made_, loops_};
+        else
+            loops_.stage_cycles.push_back(0);
         walk(made_.body, 1);
         for (auto const cycles : loops_.stage_cycles) time_.compute += cycles;
     }
@@ -77,6 +80,7 @@ private:
         n.var = names_[s][index(l.var)];
         n.extent = l.extent;
         n.divisor = l.kind == loop::loop_kind::unrolled ? 0 : 1; // so that the walk tells them
+        n.body.reserve(3 + nest_.stages()[s].fused_indices.size());
         add_indices(s, l.var, n.body);
         return n.body;
     }

@@ -26,6 +26,7 @@ struct repeated_instruction {
     };
     small_vector<step, 4> steps{}; // in place of `loops`
     bool multiplied = false;       // an operand of multiply-adds
+    double count = 1;              // of such instructions
 
     [[nodiscard]] double times(tile_extents const& extents) const {
         if (!steps.empty()) {
@@ -49,7 +50,7 @@ struct repeated_block {
     [[nodiscard]] block_work work(tile_extents const& extents, double products) const {
         block_work w;
         for (auto const& i : code) {
-            auto const times = i.times(extents);
+            auto const times = i.count * i.times(extents);
             auto const used = products / times;
             w += times * i.work;
             if (i.multiplied && used > 1 && used <= read_again) w.loads += times * (used - 1) * i.work.loads;
@@ -118,6 +119,15 @@ private:
         loop_set around;               // unrolled loops
         std::vector<loop_set> known{}; // by expression, plus 1; 0: not yet
         codegen::instruction scratch{};
+        // Instructions that touch no memory, by what they are.
+        struct computed {
+            codegen::opcode op;
+            loop::scalar_op function;
+            dtype type;
+            loop_set loops;
+            friend bool operator==(computed const&, computed const&) = default;
+        };
+        std::vector<std::pair<computed, std::size_t>> seen{}; // with their place in the block
 
         loop_set write(std::int32_t id, bool multiplied = false) {
             auto const& what = of.nest_.what;
@@ -139,7 +149,11 @@ private:
             return set;
         }
         void add(codegen::opcode op, loop::scalar_op function, dtype type, loop_set loops) {
+            computed const what{op, function, type, loops};
+            auto const same = std::ranges::find_if(seen, [&](auto const& k) { return k.first == what; });
+            if (same != seen.end()) return void(block.code[same->second].count += 1);
             scratch.op = op, scratch.function = function, scratch.type = type;
+            seen.emplace_back(what, block.code.size());
             block.code.push_back({of.counter_.work_of(scratch, 0, [] { return false; }), loops});
         }
         void add(codegen::instruction&& access, loop_set loops) {

@@ -101,7 +101,7 @@ private:
     }
     loop::loop_nest end(loop::schedule& plan) const {
         plan.parallel(batch_axes<>::join(plan, s_.batch.size(), plan.loop_of("piece")));
-        return plan.finish();
+        return std::move(plan).finish();
     }
 
     // ---- products

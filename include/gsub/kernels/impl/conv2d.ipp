@@ -231,7 +231,7 @@ private:
         if (c_.unroll_kh) plan.unroll(tap_rows);
         for (auto u : {taps, iu, yi, xi, oi}) plan.unroll(u);
         plan.vectorize(loop_of("lane"));
-        return plan.finish();
+        return std::move(plan).finish();
     }
 
     conv2d_shape const& s_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gsub::kernels::detail {
@@ -152,7 +153,7 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
     auto joined = plan.loops()[0].var;
     for (int k = 0; k < (depth.exist ? 4 : 3); ++k) joined = plan.fuse(joined, plan.loops()[1].var);
     plan.parallel(joined);
-    return plan.finish();
+    return std::move(plan).finish();
 }
 
 } // namespace gsub::kernels::detail

@@ -3,6 +3,7 @@
 #include <gsub/kernels/elementwise.hpp>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace gsub::kernels {
@@ -39,7 +40,7 @@ GSUB_LAZY_BODY loop::loop_nest elementwise_nest(std::int64_t elements, std::int3
     auto const pieces = plan.split(blocks, std::min<std::int64_t>(count, 64)).first;
     plan.parallel(pieces);
     plan.vectorize(lane);
-    return plan.finish();
+    return std::move(plan).finish();
 }
 
 } // namespace gsub::kernels

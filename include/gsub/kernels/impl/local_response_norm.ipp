@@ -3,6 +3,7 @@
 #include <gsub/kernels/local_response_norm.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace gsub::kernels {
 
@@ -37,7 +38,7 @@ GSUB_LAZY_BODY loop::loop_nest local_response_norm_nest(local_response_norm_shap
     plan.reorder({rows, channels, blocks, steps, lane});
     plan.parallel(plan.fuse(rows, channels));
     plan.vectorize(lane);
-    return plan.finish();
+    return std::move(plan).finish();
 }
 
 } // namespace gsub::kernels

@@ -84,7 +84,7 @@ private:
         loop::schedule plan{e.store(packed_, {ji, k, lane}, v)};
         plan.parallel(batch_axes<>::join(plan, s_.batch.size(), plan.loop_of("jo")));
         plan.vectorize(plan.loop_of("lane"));
-        return plan.finish();
+        return std::move(plan).finish();
     }
 
     loop::loop_nest product(step_tiles const& of) const {
@@ -129,7 +129,7 @@ private:
         plan.unroll(ii);
         plan.unroll(inner);
         plan.vectorize(lanes);
-        return plan.finish();
+        return std::move(plan).finish();
     }
 
     matmul_shape s_;

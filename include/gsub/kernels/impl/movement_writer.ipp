@@ -231,9 +231,9 @@ private:
         plan.vectorize(lane);
         auto const shared = 1 + rows.size() - fused;
         if (made_)
-            made_->then(plan.finish(), shared);
+            made_->then(std::move(plan).finish(), shared);
         else
-            made_.emplace(plan.finish());
+            made_.emplace(std::move(plan).finish());
     }
 
     movement_shape s_;

@@ -49,7 +49,7 @@ GSUB_LAZY loop::loop_nest scheduled_pool(pool2d_shape const& s, depth_axes const
     plan.unroll(ci);
     plan.unroll(xi);
     plan.vectorize(lanes.back());
-    return plan.finish();
+    return std::move(plan).finish();
 }
 
 } // namespace detail

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace gsub::kernels {
 
@@ -96,7 +97,7 @@ GSUB_LAZY_BODY loop::loop_nest reduction_nest(reduction_shape s, isa const& isa)
     plan.parallel(parallel);
     plan.unroll(tile);
     plan.vectorize(lane);
-    return plan.finish();
+    return std::move(plan).finish();
 }
 
 } // namespace gsub::kernels

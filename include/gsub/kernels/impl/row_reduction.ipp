@@ -308,9 +308,9 @@ private:
         plan.parallel(outside);
         plan.vectorize(lane);
         if (made_)
-            made_->then(plan.finish(), shared);
+            made_->then(std::move(plan).finish(), shared);
         else
-            made_.emplace(plan.finish());
+            made_.emplace(std::move(plan).finish());
     }
 
     row_reduction_shape p_;

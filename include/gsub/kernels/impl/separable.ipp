@@ -61,7 +61,7 @@ private:
     static loop::loop_nest end(loop::schedule& plan) {
         plan.parallel(plan.fuse(plan.loop_of("n"), plan.loop_of("piece")));
         plan.vectorize(plan.loop_of("lane"));
-        return plan.finish();
+        return std::move(plan).finish();
     }
 
     [[nodiscard]] loop::loop_nest depthwise() const {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gsub::kernels {
@@ -134,7 +135,7 @@ private:
         loop::schedule plan{e.store(v_, {0, place}, made[0])};
         parallel_block(plan);
         plan.vectorize(plan.loop_of("lane"));
-        return plan.finish();
+        return std::move(plan).finish();
     }
 
     // For each point a matrix of tiles times a matrix of weights.
@@ -163,7 +164,7 @@ private:
                       loop_of("lane")});
         for (auto k : {iu, ti, loop_of("oc")}) plan.unroll(k);
         plan.vectorize(loop_of("lane"));
-        return plan.finish();
+        return std::move(plan).finish();
     }
 
     // All pixels of a tile and vector of channels a position.
@@ -195,7 +196,7 @@ private:
         loop::schedule plan{e.store(y_, {block.n, oc, tile.row * m_, tile.column * m_, lane}, pixels[0])};
         parallel_block(plan);
         plan.vectorize(plan.loop_of("lane"));
-        return plan.finish();
+        return std::move(plan).finish();
     }
 
     // Where a pixel of a tile is not finite, or too large on the way: sums of products, tap by tap.
@@ -227,7 +228,7 @@ private:
         plan.reorder(order);
         plan.unroll(plan.loop_of("x"));
         plan.vectorize(plan.loop_of("lane"));
-        return plan.finish();
+        return std::move(plan).finish();
     }
 
     conv2d_shape const& s_;

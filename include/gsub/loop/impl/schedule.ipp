@@ -212,7 +212,7 @@ GSUB_LAZY_BODY void schedule::set_kind(variable loop, loop_kind k) {
     l.kind = k;
 }
 
-GSUB_LAZY_BODY loop_nest schedule::finish() const {
+GSUB_LAZY_BODY void schedule::check() const {
     bool reducing = false, inner = false;
     for (std::size_t i = 0; i < nest_.loops.size(); ++i) {
         auto const& l = nest_.loops[i];
@@ -226,7 +226,6 @@ GSUB_LAZY_BODY loop_nest schedule::finish() const {
         if (reducing && !l.reduction && l.kind != loop_kind::unrolled && l.kind != loop_kind::vectorized)
             detail::refuse(format_text("{}: a spatial loop within a reduction is unrolled or vectorised", name));
     }
-    return nest_;
 }
 
 } // namespace gsub::loop
