@@ -50,7 +50,9 @@ inline void sort_steps(all_steps& steps) {
             joined.push_back(s);
     }
     if (joined.empty()) return low <= 0 && 0 < high ? 1 : 0;
-    std::stable_sort(joined.begin(), joined.end(), [](auto const& a, auto const& b) { return a.count > b.count; });
+    std::sort(joined.begin(), joined.end(), [](auto const& a, auto const& b) {
+        return a.count != b.count ? a.count > b.count : a.factor < b.factor;
+    });
     std::int64_t visits = 1, all = joined[0].count;
     for (std::size_t i = 1; i < joined.size(); ++i)
         visits = std::min(most + 1, visits * std::min(most + 1, joined[i].count)), all *= joined[i].count;

@@ -126,9 +126,9 @@ private:
             if (!own.value.is_constant()) tile_tails_.push_back(std::move(own));
         }
         for (auto* const tails : {&tails_, &tile_tails_}) // those that others are made of come last
-            std::stable_sort(tails->begin(), tails->end(), [](auto const& a, auto const& b) {
-                return a.value.terms().size() > b.value.terms().size();
-            });
+            for (std::size_t i = 1; i < tails->size(); ++i)
+                for (auto j = i; j > 0 && (*tails)[j].value.terms().size() > (*tails)[j - 1].value.terms().size(); --j)
+                    std::swap((*tails)[j], (*tails)[j - 1]);
     }
     // Of all positions, those that tails leave: of each tail, of what those leave that it is made of.
     [[nodiscard]] double part_of_all(std::vector<loop::bound> const& tails) const {

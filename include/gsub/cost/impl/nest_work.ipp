@@ -75,6 +75,8 @@ public:
         : tile_(tile), nest_(tile.nest()), names_(names), counter_(counter) {
         for (std::size_t u = 0; u < std::min<std::size_t>(tile.unrolled().size(), 64); ++u)
             (tile.unrolled()[u]->reduction ? reductions_ : places_) |= loop_set{1} << u;
+        for (std::size_t v = 0; v < names.size(); ++v) renames_ = renames_ || index(names[v]) != v;
+        for (auto* const b : {&update_, &begin_, &end_}) b->code.reserve(8), b->accesses.reserve(4);
         if (reduces()) write_update();
         write_ends();
         if (reduces()) count_updates();
@@ -110,7 +112,11 @@ private:
         }
         return offset;
     }
-    [[nodiscard]] loop::affine named(loop::affine const& a) const { return a.with(tile_.lane(), 0).renamed(names_); }
+    // An index without its lane, over the variables of all stages.
+    [[nodiscard]] loop::affine named(loop::affine&& a) const {
+        if (auto const step = a.factor(tile_.lane())) a += loop::affine::of(tile_.lane(), -step);
+        return renames_ ? a.renamed(names_) : std::move(a);
+    }
 
     // Writes expressions and what they need to a block, each once.
     struct writer {
@@ -164,13 +170,17 @@ private:
             block.accesses.push_back(std::move(access));
         }
         loop_set load(loop::scalar_expr const& t, bool multiplied) {
-            auto const offset = of.flat(t.source);
+            auto offset = of.flat(t.source);
             auto set = of.loops_of(offset, around);
             auto const looked_up = !t.source.beyond.table.empty(), chosen = t.chosen.by >= 0;
             auto const step = offset.factor(of.tile_.lane());
+            decltype(repeated_instruction::steps) steps;
+            if (!looked_up && !chosen)
+                for (std::size_t u = 0; set >> u != 0; ++u)
+                    if (set >> u & 1) steps.push_back({u, std::abs(offset.factor(of.tile_.unrolled()[u]->var))});
             codegen::instruction i;
             i.type = t.type, i.buffer = t.source.of;
-            i.offset = of.named(offset);
+            i.offset = of.named(std::move(offset));
             if (looked_up) {
                 set |= of.loops_of(t.source.beyond.by, around);
                 i.order = of.order_of(t.source.beyond, step);
@@ -187,10 +197,7 @@ private:
             }
             add(std::move(i), set);
             auto& made = block.code.back();
-            made.multiplied = multiplied;
-            if (!looked_up && !chosen)
-                for (std::size_t u = 0; set >> u != 0; ++u)
-                    if (set >> u & 1) made.steps.push_back({u, std::abs(offset.factor(of.tile_.unrolled()[u]->var))});
+            made.multiplied = multiplied, made.steps = std::move(steps);
             return set;
         }
     };
@@ -288,7 +295,7 @@ private:
     std::span<loop::variable const> names_;
     block_counter<> const& counter_;
     loop_set places_ = 0, reductions_ = 0; // unrolled loops, spatial and of the reduction
-    bool multiplies_ = false;
+    bool multiplies_ = false, renames_ = false;
     repeated_block update_, begin_, end_;
     std::vector<counted_block> updates_;
 };
