@@ -114,11 +114,11 @@ private:
     }
     void add_block(std::size_t s, part p, std::vector<statement>& out) {
         auto& n = out.emplace_back();
-        n.code = block_of(s, p).accesses;
+        n.code = std::move(block_of(s, p).accesses);
         blocks_.push_back({s, p});
     }
 
-    [[nodiscard]] repeated_block const& block_of(std::size_t s, part p) const {
+    [[nodiscard]] repeated_block& block_of(std::size_t s, part p) {
         return p == part::begin ? work_[s].begin() : p == part::update ? work_[s].update() : work_[s].end();
     }
 

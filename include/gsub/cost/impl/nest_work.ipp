@@ -15,6 +15,7 @@ namespace gsub::cost::detail {
 
 // A set of unrolled loops of a tile, a bit each.
 using loop_set = std::uint64_t;
+inline constexpr std::size_t most_unrolled = 32; // loops; more take no part
 
 // An instruction of a block: what one is, and what repeats it: all positions of loops, or the places of an index.
 struct repeated_instruction {
@@ -73,7 +74,7 @@ public:
     // `names`: numbers of its variables among those of all stages.
     nest_work(nest_tile<> const& tile, std::span<loop::variable const> names, block_counter<> const& counter)
         : tile_(tile), nest_(tile.nest()), names_(names), counter_(counter) {
-        for (std::size_t u = 0; u < std::min<std::size_t>(tile.unrolled().size(), 64); ++u)
+        for (std::size_t u = 0; u < std::min(tile.unrolled().size(), most_unrolled); ++u)
             (tile.unrolled()[u]->reduction ? reductions_ : places_) |= loop_set{1} << u;
         for (std::size_t v = 0; v < names.size(); ++v) renames_ = renames_ || index(names[v]) != v;
         for (auto* const b : {&update_, &begin_, &end_}) b->code.reserve(8), b->accesses.reserve(4);
@@ -85,9 +86,9 @@ public:
     [[nodiscard]] nest_tile<> const& tile() const noexcept { return tile_; }
     [[nodiscard]] bool reduces() const noexcept { return nest_.what.update >= 0; }
     // What a step of the reduction is, and what stands before and behind all steps.
-    [[nodiscard]] repeated_block const& update() const noexcept { return update_; }
-    [[nodiscard]] repeated_block const& begin() const noexcept { return begin_; }
-    [[nodiscard]] repeated_block const& end() const noexcept { return end_; }
+    [[nodiscard]] repeated_block& update() noexcept { return update_; }
+    [[nodiscard]] repeated_block& begin() noexcept { return begin_; }
+    [[nodiscard]] repeated_block& end() noexcept { return end_; }
     // All blocks of a step.
     [[nodiscard]] std::span<counted_block const> updates() const noexcept { return as_span(updates_); }
 
