@@ -50,7 +50,8 @@ GSUB_LAZY_BODY fused_nest& fused_nest::fallback(loop_nest instead) {
     auto const &known = last.buffers, &all = instead.what.buffers;
     if (!std::equal(known.begin(), known.end(), all.begin(), all.end(), detail::same_buffer))
         detail::refuse_stage("a fallback knows the buffers of the stage");
-    fallback_.assign(1, std::move(instead));
+    fallback_.clear();
+    fallback_.push_back(std::move(instead));
     return *this;
 }
 
