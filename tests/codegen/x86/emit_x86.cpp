@@ -8,6 +8,7 @@
 #include <gsub/codegen/x86/impl/machine_lowering.hpp>
 #include <gsub/codegen/x86/impl/scratch_registers.hpp>
 #include <gsub/codegen/x86/impl/sse_scratch_registers.hpp>
+#include <gsub/codegen/x86/impl/sse_temporaries.hpp>
 #include <gsub/codegen/x86/impl/x86_encoder.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
@@ -166,8 +167,9 @@ std::shared_ptr<Xbyak::CodeGenerator> code_within(codegen::kernel const& k, isa 
     using namespace codegen::detail;
     auto const masks = k.lanes == 16, legacy = !isa.runs(isa::avx2);
     auto f = machine_lowering<>{k, masks}.run();
-    if (legacy) sse_scratch_registers<>::drop_temporaries(f);
+    if (legacy) sse_temporaries<>::drop(f);
     auto vectors = linear_scan<>{f, true, legacy}.run(registers);
+    if (legacy) sse_temporaries<>::reuse_factors(f, vectors);
     scratch_registers<> const scratch{vectors, k.lanes};
     sse_scratch_registers<> const scratch_of_two{f, vectors, k.lanes};
     auto needed = 0;

@@ -5,6 +5,7 @@
 #include <gsub/codegen/x86/emit_x86.hpp>
 #include <gsub/codegen/x86/impl/scratch_registers.hpp>
 #include <gsub/codegen/x86/impl/sse_scratch_registers.hpp>
+#include <gsub/codegen/x86/impl/sse_temporaries.hpp>
 #include <gsub/codegen/x86/impl/x86_encoder.hpp>
 #include <gsub/core/random.hpp>
 
@@ -359,8 +360,9 @@ private:
 std::string fault_of(random_function f, std::int32_t lanes, isa const& isa, std::int32_t registers) {
     auto const masks = lanes == 16, legacy = !isa.runs(isa::avx2);
     auto const all = masks ? 32 : legacy ? 15 : 16;
-    if (legacy) sse_scratch_registers<>::drop_temporaries(f.made);
+    if (legacy) sse_temporaries<>::drop(f.made);
     auto vectors = linear_scan<>{f.made, true, legacy}.run(registers);
+    if (legacy) sse_temporaries<>::reuse_factors(f.made, vectors);
     scratch_registers<> const scratch{vectors, lanes};
     sse_scratch_registers<> const scratch_of_two{f.made, vectors, lanes};
     auto needed = 0;

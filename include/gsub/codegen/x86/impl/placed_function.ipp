@@ -5,6 +5,7 @@
 #include <gsub/codegen/x86/impl/range_splitting.hpp>
 #include <gsub/codegen/x86/impl/scratch_registers.hpp>
 #include <gsub/codegen/x86/impl/sse_scratch_registers.hpp>
+#include <gsub/codegen/x86/impl/sse_temporaries.hpp>
 #include <gsub/core/format.hpp>
 
 #include <algorithm>
@@ -58,11 +59,12 @@ GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
     placed_function out{branch_merger<>{k}.run()};
     out.made = machine_lowering<>{out.merged, masks}.run();
     out.lanes = k.lanes, out.masks = masks, out.legacy = legacy;
-    if (legacy) sse_scratch_registers<>::drop_temporaries(out.made);
+    if (legacy) sse_temporaries<>::drop(out.made);
     // Of two operands, `xmm0` is free for single instructions.
     auto const registers = masks ? isa::avx512.registers : legacy ? isa::sse42.registers - 1 : isa::avx2.registers;
     range_splitter<>{out.made, registers, k.lanes}.run();
     std::tie(out.vectors, out.vector_registers) = vector_places(out.made, registers, k.lanes, legacy);
+    if (legacy) sse_temporaries<>::reuse_factors(out.made, out.vectors);
     linear_scan<> scan{out.made, false};
     scan.note_homes(out.vectors);
     out.integers = scan.run(integer_registers);

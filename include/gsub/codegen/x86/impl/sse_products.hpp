@@ -16,6 +16,22 @@ public:
     using below::below;
 
 protected:
+    // The product of two values in the free register, or in that of one of them, which is free then.
+    xmm product_of(machine_instruction const& i, std::int32_t scratch) {
+        auto const [sum, a, b] = i.operands;
+        if (i.temporaries[0] >= 0) {
+            auto const to = vector(i.temporaries[0], 0);
+            c_.mulps(to, vector(i.temporaries[0] == a ? b : a, 0));
+            return to;
+        }
+        if (i.at.base >= 0) {
+            c_.movups(free(), memory(i, c_.rax));
+            multiply_by(free(), a, scratch);
+        } else {
+            multiply(a, b, scratch);
+        }
+        return free();
+    }
     // The product of two values in the free register.
     void multiply(std::int32_t a, std::int32_t b, std::int32_t scratch) {
         if (in_buffer(b) || (in_memory(b) && !in_buffer(a))) std::swap(a, b);
@@ -29,19 +45,15 @@ protected:
     void write_multiply_add(machine_instruction const& i) {
         auto const whole = i.lanes == lanes_;
         auto const sum = whole ? result_or_free(i.operands[0]) : vector(i.operands[0], 0);
-        if (i.at.base >= 0) {
-            c_.movups(free(), memory(i, c_.rax));
-            multiply_by(free(), i.operands[1], whole ? 0 : 1);
-        } else {
-            multiply(i.operands[1], i.operands[2], whole ? 0 : 1);
-        }
+        auto const product = product_of(i, whole ? 0 : 1);
         if (!whole) {
-            c_.addps(free(), sum);
-            blend_first(sum, free(), i.lanes);
+            c_.addps(product, sum);
+            blend_first(sum, product, i.lanes);
         } else if (in_memory(i.operands[0])) {
-            c_.addps(free(), vector_slot(i.operands[0]));
+            c_.addps(product, vector_slot(i.operands[0]));
+            return keep_vector(i.operands[0], product);
         } else {
-            c_.addps(sum, free());
+            c_.addps(sum, product);
         }
         keep_vector(i.operands[0], sum);
     }

@@ -18,17 +18,6 @@ public:
     sse_scratch_registers(machine_function const& f, value_places const& places, std::int32_t lanes)
         : f_(f), places_(places), lanes_(lanes) {}
 
-    /// Leaves the temporaries that are needed beside `xmm0`, which has the masks of comparisons.
-    static void drop_temporaries(machine_function& f) {
-        for (auto& i : f.code) {
-            auto const maximum = i.function == lane_function::maximum;
-            auto const first = i.op == machine_op::reduce && maximum,
-                       second = i.op == machine_op::multiply_unless || (i.op == machine_op::combine && maximum);
-            if (!first) i.temporaries[0] = -1;
-            if (!second) i.temporaries[1] = -1;
-        }
-    }
-
     [[nodiscard]] std::int32_t of(machine_instruction const& i) const {
         if (std::any_of(std::begin(i.temporaries), std::end(i.temporaries), [&](auto v) { return in_memory(v); }))
             return 4;

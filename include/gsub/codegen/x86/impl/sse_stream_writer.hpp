@@ -180,26 +180,29 @@ private:
         keep_from(i.result, sum);
     }
     void write_multiply_add(machine_instruction const& i) {
-        auto const own = i.operands[0];
-        if (i.at.base >= 0) {
+        auto const [own, a, b] = i.operands;
+        auto const product = i.temporaries[0] >= 0 ? vector_result(i.temporaries[0]) : spare;
+        if (product != spare) {
+            change(what::multiply, product, i.temporaries[0] == a ? b : a, spare);
+        } else if (i.at.base >= 0) {
             load_all(spare, i.at);
-            change(what::multiply, spare, i.operands[1], number(p_.vector_registers));
+            change(what::multiply, spare, a, number(p_.vector_registers));
         } else {
-            multiply(i.operands[1], i.operands[2]);
+            multiply(a, b);
         }
-        add_first(own, i.lanes);
+        add_first(own, i.lanes, product);
     }
-    // The free register is added to the first lanes of a value.
-    void add_first(std::int32_t own, std::int32_t lanes) {
+    // A register, which is free then, is added to the first lanes of a value.
+    void add_first(std::int32_t own, std::int32_t lanes, machine::register_id by) {
         if (lanes != p_.lanes) {
             auto const sum = vector(own, 0);
-            emit(what::add, width(), {spare}, {spare, sum});
-            emit(what::logic, width(), {sum}, {sum, spare});
+            emit(what::add, width(), {by}, {by, sum});
+            emit(what::logic, width(), {sum}, {sum, by});
             return keep_from(own, sum);
         }
-        if (has_register(own)) return emit(what::add, width(), {vector_result(own)}, {vector_result(own), spare});
-        change(what::add, spare, own, spare);
-        keep_from(own, spare);
+        if (has_register(own)) return emit(what::add, width(), {vector_result(own)}, {vector_result(own), by});
+        change(what::add, by, own, spare);
+        keep_from(own, by);
     }
     // A comparison, and what is done in the lanes in which it holds or does not.
     void write_masked(machine_instruction const& i) {
@@ -236,7 +239,7 @@ private:
         if (i.function == lane_function::add) {
             if (whole && has_register(own)) return change(what::add, vector_result(own), other, spare);
             fetched(spare, other);
-            return add_first(own, i.lanes);
+            return add_first(own, i.lanes, spare);
         }
         auto const sum = vector(own, 0), to = whole ? sum : vector(i.temporaries[1], 2);
         copy_vector(to, sum);
