@@ -232,7 +232,7 @@ private:
             auto& table = made.tables.emplace_back();
             for (auto l = 0; l < lanes_; ++l) table.push_back(static_cast<std::uint32_t>(r_.below(20)));
         }
-        i.constant_memory = i.op == machine_op::load && i.lanes == lanes_;
+        i.constant_memory = i.op == machine_op::broadcast || (i.op == machine_op::load && i.lanes == lanes_);
         add(i);
         auto& to_fill = values[index(v)];
         for (std::size_t l = 0; l < index(lanes_); ++l)

@@ -62,7 +62,7 @@ GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
     if (legacy) sse_temporaries<>::drop(out.made);
     // Of two operands, `xmm0` is free for single instructions.
     auto const registers = masks ? isa::avx512.registers : legacy ? isa::sse42.registers - 1 : isa::avx2.registers;
-    range_splitter<>{out.made, registers, k.lanes}.run();
+    range_splitter<>{out.made, registers, k.lanes, legacy}.run();
     std::tie(out.vectors, out.vector_registers) = vector_places(out.made, registers, k.lanes, legacy);
     if (legacy) sse_temporaries<>::reuse_factors(out.made, out.vectors);
     linear_scan<> scan{out.made, false};

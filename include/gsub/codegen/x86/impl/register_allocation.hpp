@@ -28,7 +28,8 @@ struct value_places {
 template <class = void>
 class linear_scan {
 public:
-    /// `tied`: whether a result is its first operand, whose register it then takes where that is free.
+    /// `tied`: whether a result is its first operand, whose register it then takes where that is free. Broadcasts are
+    /// read again then, as loads are.
     linear_scan(machine_function const& f, bool vectors, bool tied = false)
         : f_(f), vectors_(vectors), tied_(tied), live_(static_cast<std::size_t>(vectors ? f.vectors : f.integers)) {
         find_weights();
@@ -146,8 +147,8 @@ private:
         auto& l = live_[index(i.result)];
         ++l.definitions;
         l.first_operand = i.operands[0];
-        auto const reads =
-            i.op == machine_op::splat || (i.op == machine_op::load && i.constant_memory && i.at.base >= 0);
+        auto const again = i.op == machine_op::load || (tied_ && i.op == machine_op::broadcast);
+        auto const reads = i.op == machine_op::splat || (again && i.constant_memory && i.at.base >= 0);
         if (vectors_ && reads) l.home = static_cast<std::int32_t>(n);
     }
     void touch(std::int32_t v, std::size_t n, std::size_t begin, std::size_t end) {

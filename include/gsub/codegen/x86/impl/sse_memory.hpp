@@ -83,8 +83,7 @@ protected:
     }
     void write_broadcast(machine_instruction const& i) {
         auto const to = result_or_free(i.result);
-        c_.movss(to, memory(i, c_.rax));
-        c_.shufps(to, to, 0);
+        fill_from(to, memory(i, c_.rax));
         keep_vector(i.result, to);
     }
     void write_copy(machine_instruction const& i) {

@@ -17,10 +17,8 @@ public:
     using below::below;
 
     void write(machine_instruction const& i) {
-        if (!on_vectors(i.op))
-            write_integer(i);
-        else if (i.result < 0 || is_computed(i))
-            write_vector(i);
+        if (!on_vectors(i.op)) return write_integer(i);
+        if (i.result < 0 || is_computed(i)) write_vector(i);
     }
 
 private:
@@ -41,10 +39,7 @@ private:
         return home >= 0 && p_.made.code[index(home)].op != machine_op::splat;
     }
     void fill(machine::register_id to, std::int64_t bits) {
-        if (bits == 0)
-            emit(what::logic, width(), {to}, {});
-        else
-            emit(what::load, width(), {to}, {}, {-1, width(), false});
+        emit(bits == 0 ? what::logic : what::load, width(), {to}, {}, {-1, bits == 0 ? 0 : width(), false});
     }
     machine::register_id fetched(machine::register_id to, std::int32_t v) {
         if (has_register(v)) return copy_vector(to, number(p_.vectors.registers[index(v)])), to;
@@ -54,8 +49,12 @@ private:
         else if (auto const& i = p_.made.code[index(home)]; i.op == machine_op::splat)
             fill(to, i.immediate);
         else
-            load_all(to, i.at);
+            i.op == machine_op::broadcast ? fill_from(to, i.at) : load_all(to, i.at);
         return to;
+    }
+    void fill_from(machine::register_id to, machine_address const& at) {
+        emit(what::load, 4, {to}, address(at, rax), {-1, 4, false});
+        emit(what::shuffle, width(), {to}, {to});
     }
     void load_all(machine::register_id to, machine_address const& at) {
         emit(what::load, width(), {to}, address(at, rax), {-1, width(), false});
@@ -84,8 +83,7 @@ private:
         case permute:
             return write_pieces(i, to);
         case broadcast:
-            emit(what::load, 4, {to}, address(i.at, rax), {-1, 4, false});
-            emit(what::shuffle, width(), {to}, {to});
+            fill_from(to, i.at);
             return keep_from(i.result, to);
         case store:
             return write_store(i);
@@ -182,14 +180,12 @@ private:
     void write_multiply_add(machine_instruction const& i) {
         auto const [own, a, b] = i.operands;
         auto const product = i.temporaries[0] >= 0 ? vector_result(i.temporaries[0]) : spare;
-        if (product != spare) {
+        if (product != spare)
             change(what::multiply, product, i.temporaries[0] == a ? b : a, spare);
-        } else if (i.at.base >= 0) {
-            load_all(spare, i.at);
-            change(what::multiply, spare, a, number(p_.vector_registers));
-        } else {
+        else if (i.at.base >= 0)
+            load_all(spare, i.at), change(what::multiply, spare, a, number(p_.vector_registers));
+        else
             multiply(a, b);
-        }
         add_first(own, i.lanes, product);
     }
     // A register, which is free then, is added to the first lanes of a value.

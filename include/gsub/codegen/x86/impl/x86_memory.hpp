@@ -53,7 +53,7 @@ protected:
     }
     void write_broadcast(machine_instruction const& i) {
         auto const to = vector_result(i.result);
-        c_.vbroadcastss(to, memory(i, c_.rax));
+        fill_from(to, memory(i, c_.rax));
         keep_vector(i.result, to);
     }
     void write_copy(machine_instruction const& i) {

@@ -99,6 +99,8 @@ protected:
             move(to, vector_slot(v));
         else if (auto const& i = f_.code[index(home)]; i.op == machine_op::splat)
             fill(to, i.immediate);
+        else if (i.op == machine_op::broadcast)
+            fill_from(to, memory(i, c_.rax));
         else
             move(to, memory(i, c_.rax));
         return to;
@@ -164,6 +166,11 @@ protected:
             c_.vxorps(low, low, low);
         else
             c_.vpxord(to, to, to);
+    }
+    void fill_from(xmm const& to, address const& from) {
+        if (!legacy_) return c_.vbroadcastss(to, from);
+        c_.movss(to, from);
+        c_.shufps(to, to, 0);
     }
     void fill(xmm const& to, std::int64_t bits) {
         if (bits == 0)
