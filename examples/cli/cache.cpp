@@ -71,7 +71,7 @@ answer doctor(session const& s) {
     line("processor", machine.name.empty() ? "unknown" : machine.name, "");
     auto const& isa = gsub::isa_of(machine);
     line("instruction set", std::string{isa.name},
-         &isa == &gsub::isa::baseline ? "neither AVX2 nor AVX-512: kernels are slow" : "");
+         &isa == &gsub::isa::baseline || &isa == &gsub::isa::sse42 ? "neither AVX2 nor AVX-512: kernels are slow" : "");
     line("target", to_string(machine), "as --target takes it");
     line("caches",
          gsub::format_text("{}, {}, {}", bytes_text(machine.l1_bytes), bytes_text(machine.l2_bytes),
@@ -83,7 +83,7 @@ answer doctor(session const& s) {
     auto identity = with ? with->identity : with.error().message();
     std::replace(identity.begin(), identity.end(), '\n', ' ');
     line("compiler", with ? with->path : "none", identity);
-    auto const emits = emitter_in_memory() != nullptr && &isa != &gsub::isa::baseline;
+    auto const emits = emitter_in_memory() != nullptr && isa.runs(gsub::isa::sse42);
     line("emitter in memory", emits ? "on" : "off",
          emits ? "kernels that it takes need no compiler" : "this program was built without Xbyak, or has no vectors");
     if (!with && !emits) line("backend simd", "off", "without a compiler the reference runtime computes");

@@ -26,6 +26,7 @@ using gsub::isa;
 inline std::vector<isa const*> sets() {
     auto const machine = host();
     std::vector<isa const*> out{&isa::baseline};
+    if (machine.has(isa::sse42)) out.push_back(&isa::sse42);
     if (machine.has(isa::avx2)) out.push_back(&isa::avx2);
     if (machine.has(isa::avx512)) out.push_back(&isa::avx512);
     return out;

@@ -36,7 +36,7 @@ std::vector<kernels::descriptor> const samples{product(28, 64, 64), product(1, 4
 
 TEST_CASE("a kernel takes at least the cycles of its multiply-adds, and has the same counts as without a schedule") {
     for (auto const& d : samples)
-        for (auto const* core : {&named("zen5"), &named("skylake-sp"), &named("zen3")}) {
+        for (auto const* core : {&named("zen5"), &named("skylake-sp"), &named("zen3"), &named("generic-sse42")}) {
             auto const space = kernels::space_of(d, *core->isa);
             random_stream random{1};
             for (int i = 0; i < 4; ++i) {

@@ -33,6 +33,7 @@ struct listener : observer {
 
 std::vector<isa const*> sets() {
     std::vector<isa const*> found{&isa::baseline};
+    if (host().has(isa::sse42)) found.push_back(&isa::sse42);
     if (host().has(isa::avx2)) found.push_back(&isa::avx2);
     if (host().has(isa::avx512)) found.push_back(&isa::avx512);
     return found;

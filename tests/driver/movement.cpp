@@ -130,7 +130,7 @@ TEST_CASE("operators that move elements of any type are kernels that do so bit f
     all.chains(160);
     auto const want = evaluate_graph(all.g, evaluators, all.inputs).value();
     auto const machine = host();
-    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512}) {
+    for (auto const* isa : {&isa::baseline, &isa::sse42, &isa::avx2, &isa::avx512}) {
         if (isa != &isa::baseline && !machine.has(*isa)) continue;
         auto p = plan(all.g, evaluators, *isa).value();
         for (auto const& s : p.steps) {

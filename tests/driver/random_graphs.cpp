@@ -271,6 +271,7 @@ std::string random_list(std::uint64_t seed) {
 // GSUB_RANDOM_GRAPHS tells how many, GSUB_RANDOM_SEED the first, GSUB_RANDOM_FAULT that no other kind counts.
 void hold_the_law(std::uint64_t first, std::uint64_t count, bool through_lists) {
     std::vector<isa const*> sets{&isa::baseline};
+    if (host().has(isa::sse42)) sets.push_back(&isa::sse42);
     if (host().has(isa::avx2)) sets.push_back(&isa::avx2);
     if (host().has(isa::avx512)) sets.push_back(&isa::avx512);
     auto const* const only = std::getenv("GSUB_RANDOM_FAULT");
@@ -325,7 +326,7 @@ TEST_CASE("random graphs have every operator that kernels take, in every element
 
 TEST_CASE("random graphs of all operators have a predicted time, that of their groups") {
     using namespace random_graphs_test;
-    for (auto const* isa : {&isa::avx512, &isa::avx2, &isa::baseline}) {
+    for (auto const* isa : {&isa::avx512, &isa::avx2, &isa::sse42, &isa::baseline}) {
         target machine;
         machine.isa = isa;
         auto const costs = cost::lowered::on(machine);

@@ -22,7 +22,7 @@ using namespace gsub::kernels;
 using gsub::isa;
 using loop::scalar_op;
 
-isa const* const sets[] = {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon};
+isa const* const sets[] = {&isa::baseline, &isa::sse42, &isa::avx2, &isa::avx512, &isa::neon};
 
 conv2d_shape image(std::int64_t in, std::int64_t out, std::int64_t height, std::int64_t width, std::int64_t kernel) {
     conv2d_shape s;

@@ -11,7 +11,7 @@ using kernels::best_tile;
 using kernels::register_tile;
 using kernels::step_cycles;
 
-constexpr isa const* every_set[] = {&isa::avx512, &isa::avx2, &isa::neon, &isa::baseline};
+constexpr isa const* every_set[] = {&isa::avx512, &isa::avx2, &isa::sse42, &isa::neon, &isa::baseline};
 
 TEST_CASE("a larger tile takes no fewer cycles a step, and no more for each product") {
     for (auto const* isa : every_set)

@@ -28,6 +28,7 @@ TEST_CASE("the host is plausible") {
     for (auto size : {t.l1_bytes, t.l2_bytes, t.l3_bytes}) CHECK((size == 0 || (size >= 4096 && size < (1ull << 36))));
     if (t.l1_bytes && t.l2_bytes) CHECK(t.l1_bytes <= t.l2_bytes);
     CHECK((!t.has(isa::avx512) || t.has(isa::avx2)));
+    CHECK((!t.has(isa::avx2) || t.has(isa::sse42)));
     CHECK(t.has(isa::baseline));
 #if defined(__AVX2__) && defined(__FMA__)
     CHECK(t.has(isa::avx2)); // this program itself uses it
@@ -53,6 +54,7 @@ TEST_CASE("the key tells machines of different speed apart, and only those") {
     CHECK(differs([](target& t) { t.l2_bytes *= 2; }));
     CHECK(differs([](target& t) { t.l3_bytes = 0; }));
     CHECK(differs([](target& t) { t.isa = &isa::baseline; }));
+    CHECK(differs([](target& t) { t.isa = &isa::sse42; }));
     CHECK(differs([](target& t) { t.isa = &isa::avx512; }));
 }
 
@@ -93,7 +95,8 @@ TEST_CASE("a target text that is wrong is refused, and the part that is wrong na
         char const *text, *part, *reason;
     } const cases[] = {
         {"", "\"\"", "x86-64-avx512"},
-        {"avx512", "\"avx512\"", "a target is one of host, x86-64-avx512, x86-64-avx2, aarch64-neon, baseline"},
+        {"avx512", "\"avx512\"",
+         "a target is one of host, x86-64-avx512, x86-64-avx2, x86-64-sse42, aarch64-neon, baseline"},
         {"host,threads=2", "\"host\"", "as it is found"},
         {"baseline,", "\"\"", "key=value"},
         {"baseline,threads", "\"threads\"", "key=value"},

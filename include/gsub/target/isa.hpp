@@ -33,11 +33,13 @@ struct isa {
     }
 
     static isa const avx512, avx2, neon;
+    static isa const sse42;    ///< x86-64-v2: vectors of 16 bytes, no multiply-adds
     static isa const baseline; ///< any processor: what the compiler makes of vectors of 16 bytes
 };
 
 inline constexpr isa isa::baseline{"baseline", "", "", "", nullptr, 16, 16, 1, 8};
-inline constexpr isa isa::avx2{"avx2", "x86-64", "avx2 fma", "-mavx2 -mfma", &isa::baseline, 32, 16, 2, 4};
+inline constexpr isa isa::sse42{"sse42", "x86-64", "sse4.2 popcnt", "-msse4.2 -mpopcnt", &isa::baseline, 16, 16, 1, 8};
+inline constexpr isa isa::avx2{"avx2", "x86-64", "avx2 fma", "-mavx2 -mfma", &isa::sse42, 32, 16, 2, 4};
 inline constexpr isa isa::avx512{"avx512",
                                  "x86-64",
                                  "avx512f avx512bw avx512dq avx512vl fma",
@@ -51,7 +53,7 @@ inline constexpr isa isa::neon{"neon", "aarch64", "", "", &isa::baseline, 16, 32
 
 /// All instruction sets, the widest of an architecture first.
 [[nodiscard]] inline std::span<isa const* const> instruction_sets() noexcept {
-    static constexpr isa const* all[] = {&isa::avx512, &isa::avx2, &isa::neon, &isa::baseline};
+    static constexpr isa const* all[] = {&isa::avx512, &isa::avx2, &isa::sse42, &isa::neon, &isa::baseline};
     return all;
 }
 

@@ -176,7 +176,7 @@ inline constexpr port_table rows[] = {
     {"neoverse-v1;neoverse-v2", "v0 v1 v2 v3 l0 l1 l2 d0 d1 s0 s1 s2 s3 b0 b1", neoverse_v_uses, 2},
     {"neoverse-n2", "v0 v1 l0 l1 l2 d0 d1 s0 s1 m0 m1 b0 b1", neoverse_n2_uses, 2},
     {"cortex-a53", "f ls a0 a1 b", cortex_a53_uses, 4, true},
-    {"generic", "f0 f1 l0 l1 s a0 a1 b", generic_uses},
+    {"generic;generic-sse42", "f0 f1 l0 l1 s a0 a1 b", generic_uses},
 };
 // clang-format on
 

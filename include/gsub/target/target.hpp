@@ -40,10 +40,10 @@ struct target {
 /// `x86-64-avx512,threads=2,l1=48K,l2=1M,l3=32M,cpu=x86_64 family 26 model 2 stepping 1`.
 [[nodiscard]] std::string to_string(target const& t);
 
-/// Parses a target: `host`, or an architecture and instruction set (`x86-64-avx512`, `x86-64-avx2`, `aarch64-neon`;
-/// `baseline` for any processor) and then `key=value` for what is known, each at most once, in any order: `threads`,
-/// `l1`, `l2`, `l3` (bytes, or with K, M, G), `fma` (vectors a cycle), `cpu` (a name without commas). What is not given
-/// is unknown. *Errors* `usage` naming the part that is wrong and what it may be.
+/// Parses a target: `host`, or an architecture and instruction set (`x86-64-avx512`, `x86-64-avx2`, `x86-64-sse42`,
+/// `aarch64-neon`; `baseline` for any processor) and then `key=value` for what is known, each at most once, in any
+/// order: `threads`, `l1`, `l2`, `l3` (bytes, or with K, M, G), `fma` (vectors a cycle), `cpu` (a name without commas).
+/// What is not given is unknown. *Errors* `usage` naming the part that is wrong and what it may be.
 [[nodiscard]] result<target> parse_target(std::string_view text);
 
 } // namespace gsub

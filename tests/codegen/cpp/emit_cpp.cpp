@@ -73,7 +73,7 @@ codegen::kernel product(isa const& isa, std::string const& prefix) {
 }
 
 TEST_CASE("equal computations have equal texts, whatever they are called") {
-    for (auto const* isa : {&isa::baseline, &isa::avx2, &isa::avx512, &isa::neon}) {
+    for (auto const* isa : {&isa::baseline, &isa::sse42, &isa::avx2, &isa::avx512, &isa::neon}) {
         auto const text = codegen::emit_cpp(product(*isa, "zebra\"*/_"), "product");
         CHECK(text == codegen::emit_cpp(product(*isa, "b"), "product"));
         CHECK(text.find("zebra") == std::string::npos);

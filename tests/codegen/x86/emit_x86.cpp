@@ -7,6 +7,8 @@
 #include <gsub/codegen/x86/emit_x86.hpp>
 #include <gsub/codegen/x86/impl/machine_lowering.hpp>
 #include <gsub/codegen/x86/impl/scratch_registers.hpp>
+#include <gsub/codegen/x86/impl/sse_scratch_registers.hpp>
+#include <gsub/codegen/x86/impl/sse_temporaries.hpp>
 #include <gsub/codegen/x86/impl/x86_encoder.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
@@ -29,7 +31,7 @@ using gsub::isa;
 std::vector<isa const*> sets() {
     auto all = compiled_kernel::sets();
     std::erase(all, &isa::baseline);
-    if (all.empty()) WARN("nothing runs: this machine has no AVX2");
+    if (all.empty()) WARN("nothing runs: this machine has no SSE4.2");
     return all;
 }
 
@@ -94,7 +96,7 @@ bool check_meaning(codegen::kernel const& k, isa const& isa) {
 TEST_CASE("kernels of every kind compute as machine code what their instructions say") {
     for (auto const* isa : sets()) {
         auto const all = kernel_program::grid(*isa);
-        CHECK(std::count_if(all.begin(), all.end(), [&](auto const& k) { return check_meaning(k, *isa); }) > 50);
+        for (auto const& k : all) CHECK((check_meaning(k, *isa) || k.name.starts_with("cast of")));
     }
 }
 
@@ -149,10 +151,13 @@ TEST_CASE("copies of what is read again where it was take no register of others"
     for (auto const* isa : sets()) {
         auto const space = kernels::space_of(d, *isa);
         auto const wide = isa == &isa::avx512;
-        auto const at = space.parse(wide ? "tile_ow=4 tile_oh=1 tile_oc=4 unroll_ic=16 chunk=5 unroll_kh=false "
-                                           "oc_inner=false tile_ic=0"
-                                         : "tile_ow=3 tile_oh=1 tile_oc=3 unroll_ic=8 chunk=5 unroll_kh=false "
-                                           "oc_inner=false tile_ic=0");
+        auto const at =
+            space.parse(wide                ? "tile_ow=4 tile_oh=1 tile_oc=4 unroll_ic=16 chunk=5 unroll_kh=false "
+                                              "oc_inner=false tile_ic=0"
+                        : isa == &isa::avx2 ? "tile_ow=3 tile_oh=1 tile_oc=3 unroll_ic=8 chunk=5 unroll_kh=false "
+                                              "oc_inner=false tile_ic=0"
+                                            : "tile_ow=3 tile_oh=1 tile_oc=3 unroll_ic=4 chunk=5 unroll_kh=false "
+                                              "oc_inner=false tile_ic=0");
         CHECK(check_meaning(lower(kernels::nest_of(d, at, *isa), "k").value(), *isa));
     }
 }
@@ -160,21 +165,29 @@ TEST_CASE("copies of what is read again where it was take no register of others"
 // Machine code of a kernel whose values get so few vector registers, and its instructions the last ones.
 std::shared_ptr<Xbyak::CodeGenerator> code_within(codegen::kernel const& k, isa const& isa, std::int32_t registers) {
     using namespace codegen::detail;
-    auto const masks = k.lanes == 16;
-    auto const f = machine_lowering<>{k, masks}.run();
-    auto vectors = linear_scan<>{f, true}.run(registers);
+    auto const masks = k.lanes == 16, legacy = !isa.runs(isa::avx2);
+    auto f = machine_lowering<>{k, masks}.run();
+    if (legacy) sse_temporaries<>::drop(f);
+    auto vectors = linear_scan<>{f, true, legacy}.run(registers);
+    if (legacy) sse_temporaries<>::reuse_factors(f, vectors);
     scratch_registers<> const scratch{vectors, k.lanes};
+    sse_scratch_registers<> const scratch_of_two{f, vectors, k.lanes};
     auto needed = 0;
     for (auto const& i : f.code)
-        if (on_vectors(i.op)) needed = std::max(needed, scratch.of(i));
+        if (on_vectors(i.op)) needed = std::max(needed, legacy ? scratch_of_two.of(i) : scratch.of(i));
     linear_scan<> scan{f, false};
     scan.note_homes(vectors);
     auto integers = scan.run(integer_registers);
     // Values are moved up, so that a register too much is one that there is not.
+    auto const all = legacy ? isa.registers - 1 : isa.registers;
     for (auto& r : vectors.registers)
-        if (r >= 0) r += isa.registers - registers - needed;
+        if (r >= 0) r += all - registers - needed;
     auto const made = std::make_shared<Xbyak::CodeGenerator>(std::size_t{1} << 14, Xbyak::AutoGrow);
-    x86_encoder<>{*made, f, std::move(integers), std::move(vectors), k.lanes, masks, isa.registers - needed}.run();
+    auto const values = all - needed;
+    if (legacy)
+        x86_encoder<sse_arithmetic<>>{*made, f, std::move(integers), std::move(vectors), k.lanes, masks, values}.run();
+    else
+        x86_encoder<>{*made, f, std::move(integers), std::move(vectors), k.lanes, masks, values}.run();
     made->readyRE();
     return made;
 }

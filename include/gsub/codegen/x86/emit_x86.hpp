@@ -20,7 +20,8 @@ struct machine_code {
 
 /// Emits the machine code of a kernel. It takes f32 with all functions but powers, to the bounds of
 /// `codegen/cpp/vector_math.hpp`; moves of any 32-bit elements; i32 and i64 that are loaded to be numbers of f32, or
-/// that all lanes share to choose an entry. Vectors have 16 lanes (AVX-512), 8 or 4. *Errors* `unsupported` naming what
+/// that all lanes share to choose an entry. Vectors have 16 lanes (AVX-512), 8 or 4 (AVX2),
+/// 4 or 2 (SSE4.2). *Errors* `unsupported` naming what
 /// it does not take, or the instruction set: `emit_cpp` takes all; `internal` where the encoder refuses what it is
 /// given. *Complexity* O(n (l + r)) for n instructions, l loops and r registers.
 GSUB_LAZY [[nodiscard]] result<machine_code> emit_x86(kernel const& k, isa const& isa);

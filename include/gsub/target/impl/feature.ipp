@@ -19,6 +19,7 @@ struct host_feature {
 inline constexpr host_feature host_features[] = {
     {{"-msse4.1", "sse4.1"}, [] { return __builtin_cpu_supports("sse4.1") != 0; }},
     {{"-msse4.2", "sse4.2"}, [] { return __builtin_cpu_supports("sse4.2") != 0; }},
+    {{"-mpopcnt", "popcnt"}, [] { return __builtin_cpu_supports("popcnt") != 0; }},
     {{"-mavx", "avx"}, [] { return __builtin_cpu_supports("avx") != 0; }},
     {{"-mavx2", "avx2"}, [] { return __builtin_cpu_supports("avx2") != 0; }},
     {{"-mfma", "fma"}, [] { return __builtin_cpu_supports("fma") != 0; }},
@@ -36,6 +37,7 @@ inline constexpr auto absent = [] { return false; };
 inline constexpr host_feature host_features[] = {
     {{"-msse4.1", "sse4.1"}, absent},
     {{"-msse4.2", "sse4.2"}, absent},
+    {{"-mpopcnt", "popcnt"}, absent},
     {{"-mavx", "avx"}, absent},
     {{"-mavx2", "avx2"}, absent},
     {{"-mfma", "fma"}, absent},

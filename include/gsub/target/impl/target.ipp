@@ -101,7 +101,10 @@ GSUB_INLINE std::string set_fact(target& t, std::string_view key, std::string_vi
 GSUB_INLINE std::string target::key() const {
     // The words of earlier versions, so that what was measured by them counts.
     return format_text("{} l1={} l2={} l3={}{}{}", name, l1_bytes, l2_bytes, l3_bytes,
-                       has(gsub::isa::avx2) ? " avx2" : "", has(gsub::isa::avx512) ? " avx512" : "");
+                       has(gsub::isa::avx2)    ? " avx2"
+                       : has(gsub::isa::sse42) ? " sse42"
+                                               : "",
+                       has(gsub::isa::avx512) ? " avx512" : "");
 }
 
 GSUB_INLINE target host() {

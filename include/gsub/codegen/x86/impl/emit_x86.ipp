@@ -6,6 +6,7 @@
 #include <gsub/core/format.hpp>
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace gsub::codegen {
@@ -15,9 +16,13 @@ GSUB_LAZY_BODY result<machine_code> emit_x86(kernel const& k, isa const& isa) {
         auto p = detail::place_function(k, isa);
         auto const made = std::make_shared<Xbyak::CodeGenerator>(std::size_t{1} << 14, Xbyak::AutoGrow);
         try {
-            detail::x86_encoder<>{*made,   p.made,  std::move(p.integers), std::move(p.vectors),
-                                  k.lanes, p.masks, p.vector_registers}
-                .run();
+            auto const write = [&]<class Encoder>(std::type_identity<Encoder>) {
+                Encoder{*made,   p.made,  std::move(p.integers), std::move(p.vectors),
+                        k.lanes, p.masks, p.vector_registers}
+                    .run();
+            };
+            p.legacy ? write(std::type_identity<detail::x86_encoder<detail::sse_arithmetic<>>>{})
+                     : write(std::type_identity<detail::x86_encoder<>>{});
             made->readyRE();
         } catch (Xbyak::Error const& e) {
             if (int{e} == Xbyak::ERR_CANT_PROTECT || int{e} == Xbyak::ERR_CANT_ALLOC)

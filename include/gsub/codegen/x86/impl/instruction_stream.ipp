@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/codegen/x86/impl/placed_function.hpp>
-#include <gsub/codegen/x86/impl/stream_writer.hpp>
+#include <gsub/codegen/x86/impl/sse_stream_writer.hpp>
 #include <gsub/codegen/x86/instruction_stream.hpp>
 
 #include <algorithm>
@@ -50,10 +50,11 @@ GSUB_LAZY_BODY result<instruction_stream> instructions_of(kernel const& k, isa c
         auto p = detail::place_function(k, isa);
         instruction_stream out;
         out.code.reserve(p.made.code.size());
-        detail::stream_writer<> writer{p, out.code};
+        detail::stream_writer<> wide{p, out.code};
+        detail::sse_stream_writer<> legacy{p, out.code};
         std::vector<std::size_t> at{0};
         for (auto const& i : p.made.code) {
-            writer.write(i);
+            p.legacy ? legacy.write(i) : wide.write(i);
             at.push_back(out.code.size());
             if (i.op == detail::machine_op::leave) break; // the fallback stands behind
         }

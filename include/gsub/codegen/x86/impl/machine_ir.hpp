@@ -116,7 +116,7 @@ struct machine_instruction {
     std::int32_t label = -1;
     std::int64_t immediate = 0;
     machine_address at{};
-    bool constant_memory = false; ///< of a load of all lanes: nothing writes what it reads
+    bool constant_memory = false; ///< of a load of all lanes, or a broadcast: nothing writes what it reads
 };
 
 /// Whether result and operands of an instruction are vectors.

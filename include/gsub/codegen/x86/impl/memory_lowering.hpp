@@ -76,7 +76,7 @@ protected:
                                  .result = to,
                                  .lanes = i.lanes,
                                  .at = place_of(i),
-                                 .constant_memory = skip < 0 && i.lanes == k_.lanes &&
+                                 .constant_memory = skip < 0 && (i.lanes == k_.lanes || i.op == opcode::broadcast) &&
                                                     !k_.buffers[static_cast<std::size_t>(i.buffer)].written};
         if (made.op == machine_op::gather || made.op == machine_op::permute) {
             made.immediate = new_table(i, made.at.displacement);

@@ -21,6 +21,7 @@ struct placed_function {
     std::int32_t lanes = 0;
     std::int32_t vector_registers = 0; ///< for values; those above are free for single instructions
     bool masks = false;                ///< AVX-512
+    bool legacy = false;               ///< SSE4.2: the result of an instruction is its first operand
 };
 
 /// Lowers a kernel and places its values. Throws `unsupported` for what machine code does not do.

@@ -4,6 +4,8 @@
 #include <gsub/codegen/x86/impl/placed_function.hpp>
 #include <gsub/codegen/x86/impl/range_splitting.hpp>
 #include <gsub/codegen/x86/impl/scratch_registers.hpp>
+#include <gsub/codegen/x86/impl/sse_scratch_registers.hpp>
+#include <gsub/codegen/x86/impl/sse_temporaries.hpp>
 #include <gsub/core/format.hpp>
 
 #include <algorithm>
@@ -28,14 +30,16 @@ GSUB_LAZY void put_memory_last(machine_function& f, value_places const& places, 
 
 // Vector registers for values: all but those that instructions need for values in memory.
 GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t> vector_places(machine_function& f, std::int32_t registers,
-                                                                            std::int32_t lanes) {
-    linear_scan<> scan{f, true};
+                                                                            std::int32_t lanes, bool legacy) {
+    linear_scan<> scan{f, true, legacy};
     for (auto const kept : {0, 1}) {
         auto places = scan.run(registers - kept);
         put_memory_last(f, places, lanes);
         scratch_registers<> const scratch{places, lanes};
-        if (std::all_of(f.code.begin(), f.code.end(),
-                        [&](auto const& i) { return !on_vectors(i.op) || scratch.of(i) <= kept; }))
+        sse_scratch_registers<> const scratch_of_two{f, places, lanes};
+        if (std::all_of(f.code.begin(), f.code.end(), [&](auto const& i) {
+                return !on_vectors(i.op) || (legacy ? scratch_of_two.of(i) : scratch.of(i)) <= kept;
+            }))
             return {std::move(places), registers - kept};
     }
     auto const kept = scratch_registers<>::most;
@@ -45,17 +49,22 @@ GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t> vector_places(mach
 }
 
 GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
-    if (!isa.runs(isa::avx2)) not_in_machine_code(isa.name);
+    if (!isa.runs(isa::sse42)) not_in_machine_code(isa.name);
+    auto const legacy = !isa.runs(isa::avx2);
     // Vectors of 64 bytes alone need AVX-512; shorter ones, of kernels with wide elements, are those of AVX2.
     auto const masks = k.lanes == isa::avx512.lanes() && isa.runs(isa::avx512);
-    if (!masks && k.lanes != isa::avx2.lanes() && k.lanes != isa::avx2.lanes() / 2)
+    auto const widest = legacy ? isa::sse42.lanes() : isa::avx2.lanes();
+    if (!masks && k.lanes != widest && k.lanes != widest / 2)
         not_in_machine_code(format_text("vectors of {} lanes", k.lanes));
     placed_function out{branch_merger<>{k}.run()};
     out.made = machine_lowering<>{out.merged, masks}.run();
-    out.lanes = k.lanes, out.masks = masks;
-    auto const registers = masks ? isa::avx512.registers : isa::avx2.registers;
-    range_splitter<>{out.made, registers, k.lanes}.run();
-    std::tie(out.vectors, out.vector_registers) = vector_places(out.made, registers, k.lanes);
+    out.lanes = k.lanes, out.masks = masks, out.legacy = legacy;
+    if (legacy) sse_temporaries<>::drop(out.made);
+    // Of two operands, `xmm0` is free for single instructions.
+    auto const registers = masks ? isa::avx512.registers : legacy ? isa::sse42.registers - 1 : isa::avx2.registers;
+    range_splitter<>{out.made, registers, k.lanes, legacy}.run();
+    std::tie(out.vectors, out.vector_registers) = vector_places(out.made, registers, k.lanes, legacy);
+    if (legacy) sse_temporaries<>::reuse_factors(out.made, out.vectors);
     linear_scan<> scan{out.made, false};
     scan.note_homes(out.vectors);
     out.integers = scan.run(integer_registers);

@@ -23,8 +23,9 @@ namespace gsub::codegen::detail {
 template <class = void>
 class range_splitter {
 public:
-    range_splitter(machine_function& f, std::int32_t registers, std::int32_t lanes)
-        : f_(f), scan_(f, true), values_(f.vectors), room_(registers), lanes_(lanes) {}
+    /// `tied`: as of `linear_scan`.
+    range_splitter(machine_function& f, std::int32_t registers, std::int32_t lanes, bool tied = false)
+        : f_(f), scan_(f, true, tied), values_(f.vectors), room_(registers), lanes_(lanes) {}
 
     void run() {
         if (!too_many()) return;
@@ -76,7 +77,7 @@ private:
     [[nodiscard]] bool is_read_again(std::vector<machine_instruction> const& code, std::int32_t v,
                                      std::size_t first) const {
         auto const home = scan_.home_of(v);
-        if (home < 0 || code[index(home)].op != machine_op::load) return false;
+        if (home < 0 || code[index(home)].op == machine_op::splat) return false;
         auto const [begin, end] = scan_.life_of(v);
         return begin / 2 >= first && end / 2 < stretch_end_;
     }
@@ -126,8 +127,9 @@ private:
             v = at->second;
             return;
         }
-        auto const folds = i.op == machine_op::multiply_add && i.lanes == lanes_ && i.at.base < 0 &&
-                           (&v == &i.operands[1]) != (&v == &i.operands[2]) && i.operands[1] != i.operands[2];
+        auto const folds = home.op == machine_op::load && i.op == machine_op::multiply_add && i.lanes == lanes_ &&
+                           i.at.base < 0 && (&v == &i.operands[1]) != (&v == &i.operands[2]) &&
+                           i.operands[1] != i.operands[2];
         auto const stays = next != never && make_room(old[n], n, 1, next);
         if (folds && !stays) {
             if (&v == &i.operands[1]) std::swap(i.operands[1], i.operands[2]);

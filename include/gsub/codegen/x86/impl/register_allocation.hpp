@@ -28,8 +28,10 @@ struct value_places {
 template <class = void>
 class linear_scan {
 public:
-    linear_scan(machine_function const& f, bool vectors)
-        : f_(f), vectors_(vectors), live_(static_cast<std::size_t>(vectors ? f.vectors : f.integers)) {
+    /// `tied`: whether a result is its first operand, whose register it then takes where that is free. Broadcasts are
+    /// read again then, as loads are.
+    linear_scan(machine_function const& f, bool vectors, bool tied = false)
+        : f_(f), vectors_(vectors), tied_(tied), live_(static_cast<std::size_t>(vectors ? f.vectors : f.integers)) {
         find_weights();
         for (std::size_t n = 0; n < f.code.size(); ++n) note(n);
         for (auto& l : live_) l.home = l.home >= 0 && l.definitions == 1 && in_one_stretch(l) ? l.home : -1;
@@ -75,7 +77,7 @@ private:
     struct interval {
         std::size_t begin = std::numeric_limits<std::size_t>::max(), end = 0;
         double weight = 0;
-        std::int32_t home = -1, definitions = 0, uses = 0;
+        std::int32_t home = -1, definitions = 0, uses = 0, first_operand = -1;
 
         // What keeping it in a register saves, for the time that it takes one.
         [[nodiscard]] double density() const {
@@ -103,6 +105,10 @@ private:
         return true;
     }
     void to_register(std::int32_t v) {
+        if (auto const first = live_[index(v)].first_operand; tied_ && first >= 0)
+            if (auto const at = std::find(free_.begin(), free_.end(), places_.registers[index(first)]);
+                at != free_.end())
+                std::iter_swap(at, free_.end() - 1);
         places_.registers[index(v)] = free_.back();
         free_.pop_back();
         active_.push_back(v);
@@ -140,8 +146,9 @@ private:
         touch(i.result, n, 2 * n + 1, 2 * n + 1);
         auto& l = live_[index(i.result)];
         ++l.definitions;
-        auto const reads =
-            i.op == machine_op::splat || (i.op == machine_op::load && i.constant_memory && i.at.base >= 0);
+        l.first_operand = i.operands[0];
+        auto const again = i.op == machine_op::load || (tied_ && i.op == machine_op::broadcast);
+        auto const reads = i.op == machine_op::splat || (again && i.constant_memory && i.at.base >= 0);
         if (vectors_ && reads) l.home = static_cast<std::int32_t>(n);
     }
     void touch(std::int32_t v, std::size_t n, std::size_t begin, std::size_t end) {
@@ -173,7 +180,7 @@ private:
     }
 
     machine_function const& f_;
-    bool vectors_;
+    bool vectors_, tied_;
     std::vector<interval> live_;
     std::vector<double> weights_; // of instructions
     value_places places_;

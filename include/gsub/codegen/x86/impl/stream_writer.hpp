@@ -11,7 +11,7 @@ namespace gsub::codegen::detail {
 
 /// Writes what `x86_encoder` writes, without its bytes.
 template <class = void>
-class stream_writer : stream_values<> {
+class stream_writer : protected stream_values<> {
 public:
     using below = stream_values<>;
     using below::below;
@@ -23,7 +23,7 @@ public:
             write_vector(i);
     }
 
-private:
+protected:
     using typename below::ids;
     using typename below::what;
 

@@ -1,15 +1,17 @@
 // x86_encoder: machine instructions with registers as bytes, through Xbyak.
 #pragma once
 
+#include <gsub/codegen/x86/impl/sse_arithmetic.hpp>
 #include <gsub/codegen/x86/impl/x86_arithmetic.hpp>
 
 namespace gsub::codegen::detail {
 
-/// Writes a function of the System V ABI.
-template <class = void>
-class x86_encoder : protected x86_arithmetic<> {
+/// Writes a function of the System V ABI. `Instructions` are those on vectors: `x86_arithmetic<>` of AVX2 and AVX-512,
+/// `sse_arithmetic<>` of SSE4.2.
+template <class Instructions = x86_arithmetic<>>
+class x86_encoder : protected Instructions {
 public:
-    using below = x86_arithmetic<>;
+    using below = Instructions;
     using below::below;
 
     void run() {
@@ -17,12 +19,18 @@ public:
         for (machine_instruction const& i : f_.code)
             if (!on_vectors(i.op))
                 write_control(i);
-            else if (i.result < 0 || is_computed(i))
+            else if (i.result < 0 || this->is_computed(i))
                 write_vector(i);
         write_literals();
     }
 
 private:
+    using below::c_;
+    using below::f_;
+    using below::index;
+    using below::labels_;
+    using below::pool;
+
     void make_frame() {
         for (auto const r : {3, 5, 12, 13, 14, 15}) c_.push(Xbyak::Reg64{r});
         // Vectors in the frame lie in one line each; the stack as it was stands at `rbp`.
@@ -30,21 +38,23 @@ private:
         c_.lea(c_.rbp, c_.ptr[c_.rsp - 8]);
         c_.and_(c_.rbp, 0xffffffc0u); // -64, which the instruction extends
         c_.mov(c_.qword[c_.rbp], c_.rax);
-        c_.lea(c_.rsp, c_.ptr[below_frame(frame_bytes())]);
+        c_.lea(c_.rsp, c_.ptr[this->below_frame(this->frame_bytes())]);
     }
     void write_return() {
         c_.mov(c_.rsp, c_.qword[c_.rbp]);
         for (auto const r : {15, 14, 13, 12, 5, 3}) c_.pop(Xbyak::Reg64{r});
-        c_.vzeroupper();
+        if (!this->legacy_) c_.vzeroupper();
         c_.ret();
     }
     // The fallback keeps all registers: it is called where values live.
     void save_registers() {
         for (auto const r : pool) c_.push(Xbyak::Reg64{r});
-        for (std::int32_t n = 0; n < saved_registers(); ++n) c_.vmovups(saved_vector(n), vector_register(n));
+        for (std::int32_t n = 0; n < this->saved_registers(); ++n)
+            this->move(this->saved_vector(n), this->vector_register(n));
     }
     void restore_registers() {
-        for (std::int32_t n = 0; n < saved_registers(); ++n) c_.vmovups(vector_register(n), saved_vector(n));
+        for (std::int32_t n = 0; n < this->saved_registers(); ++n)
+            this->move(this->vector_register(n), this->saved_vector(n));
         for (auto r = pool.rbegin(); r != pool.rend(); ++r) c_.pop(Xbyak::Reg64{*r});
         c_.ret();
     }
@@ -60,53 +70,47 @@ private:
         case leave_fallback:
             return restore_registers();
         default:
-            return write_integer(i);
+            return this->write_integer(i);
         }
     }
     void write_vector(machine_instruction const& i) {
         using enum machine_op;
         switch (i.op) {
         case splat:
-            return write_splat(i);
+            return this->write_splat(i);
         case load:
-            return write_load(i);
+            return this->write_load(i);
         case gather:
-            return write_gather(i);
+            return this->write_gather(i);
         case permute:
-            return write_permute(i);
+            return this->write_permute(i);
         case load_integers:
-            return write_load_integers(i);
-        case broadcast: {
-            auto const to = vector_result(i.result);
-            c_.vbroadcastss(to, memory(i, c_.rax));
-            return keep_vector(i.result, to);
-        }
+            return this->write_load_integers(i);
+        case broadcast:
+            return this->write_broadcast(i);
         case store:
-            return write_store(i);
-        case copy: {
-            if (!vector_in_register(i.result)) return keep_vector(i.result, vector(i.operands[0], 0));
-            fetched(vector_result(i.result), i.operands[0]);
-            return;
-        }
+            return this->write_store(i);
+        case copy:
+            return this->write_copy(i);
         case binary:
-            return write_binary(i);
+            return this->write_binary(i);
         case fused:
-            return write_fused(i);
+            return this->write_fused(i);
         case unary:
-            return write_unary(i);
+            return this->write_unary(i);
         case blend:
         case add_bits_unless:
-            return write_blend(i);
+            return this->write_blend(i);
         case multiply_unless:
-            return write_multiply_unless(i);
+            return this->write_multiply_unless(i);
         case multiply_add:
-            return write_multiply_add(i);
+            return this->write_multiply_add(i);
         case combine:
-            return write_combine(i);
+            return this->write_combine(i);
         case reduce:
-            return write_reduce(i);
+            return this->write_reduce(i);
         case call_unless_finite:
-            return write_guard(i);
+            return this->write_guard(i);
         default:
             return;
         }
@@ -114,7 +118,7 @@ private:
 
     void write_literals() {
         c_.align(64);
-        for (auto& [words, label] : literals_) {
+        for (auto& [words, label] : this->literals_) {
             c_.L(label);
             for (auto const w : words) c_.dd(w);
         }

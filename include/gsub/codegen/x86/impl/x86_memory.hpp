@@ -51,6 +51,15 @@ protected:
         }
         keep_vector(i.result, to);
     }
+    void write_broadcast(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        fill_from(to, memory(i, c_.rax));
+        keep_vector(i.result, to);
+    }
+    void write_copy(machine_instruction const& i) {
+        if (!vector_in_register(i.result)) return keep_vector(i.result, vector(i.operands[0], 0));
+        fetched(vector_result(i.result), i.operands[0]);
+    }
     // Lanes one by one, in quarters: processors take longer for the instructions that gather.
     void write_gather(machine_instruction const& i) {
         auto const to = vector_result(i.result);

@@ -63,9 +63,18 @@ protected:
     }
 
     [[nodiscard]] xmm vector_register(std::int32_t n) const {
-        GSUB_ASSERT(n < (masks_ ? 32 : 16), "values and instructions get along with the registers that there are");
-        return xmm{lanes_ == 16 ? Xbyak::Operand::ZMM : lanes_ == 8 ? Xbyak::Operand::YMM : Xbyak::Operand::XMM, n};
+        GSUB_ASSERT(n < (masks_ ? 32 : 16 - first_register()),
+                    "values and instructions get along with the registers that there are");
+        return xmm{lanes_ == 16  ? Xbyak::Operand::ZMM
+                   : lanes_ == 8 ? Xbyak::Operand::YMM
+                                 : Xbyak::Operand::XMM,
+                   n + first_register()};
     }
+    // Of two operands, `xmm0` is free for single instructions.
+    [[nodiscard]] std::int32_t first_register() const { return legacy_ ? 1 : 0; }
+    void move(xmm const& to, xmm const& from) { legacy_ ? c_.movaps(to, from) : c_.vmovaps(to, from); }
+    void move(xmm const& to, address const& from) { legacy_ ? c_.movups(to, from) : c_.vmovups(to, from); }
+    void move(address const& to, xmm const& from) { legacy_ ? c_.movups(to, from) : c_.vmovups(to, from); }
     // A register of which Xbyak wants to know that it is no `xmm`.
     static Xbyak::Ymm wide(xmm const& r) {
         return r.isZMM() ? Xbyak::Ymm{r.getIdx(), Xbyak::Operand::ZMM, 512} : Xbyak::Ymm{r.getIdx()};
@@ -85,17 +94,19 @@ protected:
         auto const home = vectors_.homes[index(v)];
         if (is_in(v, to)) return to;
         if (vector_in_register(v))
-            c_.vmovaps(to, vector_register(vectors_.registers[index(v)]));
+            move(to, vector_register(vectors_.registers[index(v)]));
         else if (home < 0)
-            c_.vmovups(to, vector_slot(v));
+            move(to, vector_slot(v));
         else if (auto const& i = f_.code[index(home)]; i.op == machine_op::splat)
             fill(to, i.immediate);
+        else if (i.op == machine_op::broadcast)
+            fill_from(to, memory(i, c_.rax));
         else
-            c_.vmovups(to, memory(i, c_.rax));
+            move(to, memory(i, c_.rax));
         return to;
     }
     [[nodiscard]] bool is_in(std::int32_t v, xmm const& r) const {
-        return v >= 0 && vectors_.registers[index(v)] == r.getIdx();
+        return v >= 0 && vector_in_register(v) && vectors_.registers[index(v)] + first_register() == r.getIdx();
     }
     [[nodiscard]] bool in_memory(std::int32_t v) const { return !vector_in_register(v); }
     // The last operand of an instruction: a register, or its place in memory.
@@ -116,15 +127,15 @@ protected:
         return vector_register(vector_in_register(v) ? vectors_.registers[index(v)] : scratch_);
     }
     void keep_vector(std::int32_t v, xmm const& from) {
-        if (!vector_in_register(v)) c_.vmovups(vector_slot(v), from);
+        if (!vector_in_register(v)) move(vector_slot(v), from);
     }
 
-    [[nodiscard]] std::int32_t vector_bytes() const { return 4 * lanes_; }
+    [[nodiscard]] std::int32_t vector_bytes() const { return std::max(4 * lanes_, 16); }
     [[nodiscard]] std::int32_t integer_bytes() const { return (8 * integers_.slot_count + 63) / 64 * 64; }
     [[nodiscard]] std::int32_t frame_bytes() const {
         return integer_bytes() + vector_bytes() * (vectors_.slot_count + (saves_ ? saved_registers() : 0));
     }
-    [[nodiscard]] std::int32_t saved_registers() const { return masks_ ? 32 : 16; }
+    [[nodiscard]] std::int32_t saved_registers() const { return masks_ ? 32 : 16 - first_register(); }
     [[nodiscard]] address saved_vector(std::int32_t n) {
         return c_.ptr[below_frame(integer_bytes() + vector_bytes() * (vectors_.slot_count + n + 1))];
     }
@@ -145,18 +156,27 @@ protected:
         return at->second;
     }
     [[nodiscard]] Xbyak::Label& literal_of_all_lanes(std::uint32_t word) {
-        return literal(std::vector<std::uint32_t>(static_cast<std::size_t>(lanes_), word));
+        return literal(std::vector<std::uint32_t>(static_cast<std::size_t>(vector_bytes() / 4), word));
     }
     void zero(xmm const& to) {
         xmm const low{to.getIdx()};
-        if (to.getIdx() < 16)
+        if (legacy_)
+            c_.xorps(low, low);
+        else if (to.getIdx() < 16)
             c_.vxorps(low, low, low);
         else
             c_.vpxord(to, to, to);
     }
+    void fill_from(xmm const& to, address const& from) {
+        if (!legacy_) return c_.vbroadcastss(to, from);
+        c_.movss(to, from);
+        c_.shufps(to, to, 0);
+    }
     void fill(xmm const& to, std::int64_t bits) {
         if (bits == 0)
             zero(to);
+        else if (legacy_)
+            c_.movaps(to, number(static_cast<std::uint32_t>(bits)));
         else
             c_.vbroadcastss(to, c_.ptr[c_.rip + literal({static_cast<std::uint32_t>(bits)})]);
     }
@@ -165,8 +185,9 @@ protected:
     machine_function const& f_;
     value_places integers_, vectors_;
     std::int32_t lanes_;
-    bool masks_; // AVX-512
-    bool saves_; // there is a fallback, which saves all registers
+    bool masks_;          // AVX-512
+    bool legacy_ = false; // SSE4.2: the result of an instruction is its first operand
+    bool saves_;          // there is a fallback, which saves all registers
     std::int32_t scratch_;
     std::vector<Xbyak::Label> labels_;
     std::map<std::vector<std::uint32_t>, Xbyak::Label> literals_;
