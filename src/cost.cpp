@@ -25,3 +25,4 @@
 #include <gsub/cost/impl/scheduled_time.ipp>
 #include <gsub/cost/impl/table.ipp>
 #include <gsub/cost/impl/touched.ipp>
+#include <gsub/cost/impl/touched_blocks.ipp>
