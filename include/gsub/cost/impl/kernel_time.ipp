@@ -77,7 +77,7 @@ GSUB_LAZY std::vector<moved_bytes> moved_sets(codegen::kernel const& k, kernel_f
 struct stage_load {
     double compute = 0;                     // cycles
     double each = 0;                        // of an instruction
-    double l2 = 0, l3 = 0;                  // cycles of moving
+    double l2 = 0, l3 = 0, memory = 0;      // cycles of moving
     double near_beyond = 0, far_beyond = 0; // those of single sets that nothing hides
 };
 
@@ -98,6 +98,7 @@ GSUB_LAZY void add_set(stage_load& stage, moved_bytes const& m, double threads, 
     auto const last = beyond(m.l3, l3);
     stage.near_beyond += std::max(beyond(m.l2, l2 / streams_of_l2), last);
     if (m.memory <= 0) return;
+    stage.memory += m.memory / memory_rate;
     auto const at_once = std::min(core.reorder_buffer / std::max(m.pace, 1.0), lines_in_flight);
     auto const latency = m.memory / 64 / threads * memory_latency * core.gigahertz * 1e9 / at_once;
     auto const cycles = std::max(m.memory / memory_rate, latency), hidden = beside(m.memory);
@@ -129,9 +130,10 @@ GSUB_LAZY kernel_time with_memory(kernel_time made, codegen::kernel const& k, mi
         add_set(stages[m.stage], m, threads, core, memory_rate, scheduled);
     }
     double cycles = 0;
-    for (auto const& s : stages)
-        cycles +=
-            std::max(join_near(s.compute, std::max(s.l2, s.l3), scheduled), s.compute + s.near_beyond) + s.far_beyond;
+    for (auto const& s : stages) {
+        auto const near = std::max(join_near(s.compute, std::max(s.l2, s.l3), scheduled), s.compute + s.near_beyond);
+        cycles += std::max(near + s.far_beyond, s.memory); // of all sets together
+    }
     made.seconds = cycles / hertz + call_seconds + (shared ? wake_seconds : 0);
     return made;
 }

@@ -33,14 +33,14 @@ struct touched {
     std::int32_t buffer = 0;
     small_vector<codegen::affine::term, 4> moves; // by variables
     double runs = 0, run = 0, span = 0; // pieces, the bytes of one, from the first byte to behind the last one
-    small_vector<repeated, 4>
-        again{};      // where pieces lie, by falling steps; of more than one empty where that is not known
-    double at = 0;    // the first byte, where the loops around stand at their beginning
-    double share = 1; // of the runs of a block: a side of a branch has some
+    // Where pieces lie, by falling steps; of more than one empty where that is not known.
+    small_vector<repeated, 4> again{};
+    double at = 0;                                  // the first byte, where the loops around stand at their beginning
+    double share = 1;                               // of the runs of a block: a side of a branch has some
     small_vector<codegen::variable, 2> chosen_by{}; // what tells which runs those are
+    small_vector<moved_by, 2> stages{};             // that touch it, in their order
     // In whole lines.
     [[nodiscard]] double bytes() const { return runs * 64 * std::max(1.0, std::ceil(run / 64)); }
-    small_vector<moved_by, 2> stages{}; // that touch it, in their order
 };
 
 // Bytes from one piece to the next one.
