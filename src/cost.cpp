@@ -28,3 +28,4 @@
 #include <gsub/cost/impl/scheduled_time.ipp>
 #include <gsub/cost/impl/table.ipp>
 #include <gsub/cost/impl/touched.ipp>
+#include <gsub/cost/impl/touched_blocks.ipp>

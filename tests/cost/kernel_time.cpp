@@ -4,6 +4,8 @@
 #include <gsub/kernels/knobs.hpp>
 
 #include <array>
+#include <limits>
+#include <string>
 #include <vector>
 
 namespace kernel_time_test {
@@ -175,9 +177,92 @@ TEST_CASE("a core that does not compute while it reads takes longer") {
     std::array<cost::memory_level, 3> const homes{cost::memory_level::cache, cost::memory_level::memory,
                                                   cost::memory_level::cache};
     auto const k = counted(product(16, 1024, 1024));
+    core.not_hidden = 0.25;
     auto const before = cost::time_of(k, core, {.buffers = homes}).seconds;
     core.not_hidden = 1;
     CHECK(cost::time_of(k, core, {.buffers = homes}).seconds > 1.1 * before);
+}
+
+// Microseconds that a product of a matrix in memory takes longer than one of a matrix in the last cache.
+double lost_to_memory(kernels::matmul_shape const& s, kernels::matmul_config const& tile,
+                      microarchitecture const& core) {
+    auto const space = kernels::space_of(s, isa::avx512);
+    auto point = space.at(0);
+    kernels::set_knobs(point, tile);
+    auto const k = kernel_of(s, point);
+    auto const in = [&](cost::memory_level level) {
+        std::array<cost::memory_level, 2> const homes{cost::memory_level::cache, level};
+        return cost::time_of(k, core, {.buffers = homes}).seconds * 1e6;
+    };
+    return in(cost::memory_level::memory)-in(cost::memory_level::last);
+}
+
+TEST_CASE("memory is hidden by the pass over a matrix that reads it, not by those that find it in a cache") {
+    auto core = named("zen5");
+    core.not_hidden = 0, core.reorder_buffer = 1e6; // all that is not hidden is what memory takes longer than the pass
+    auto last = std::numeric_limits<double>::infinity();
+    for (auto const rows : {2, 4, 9, 18}) {
+        auto const lost = lost_to_memory(product(72, 192, 768), {rows, 1, 1}, core);
+        CAPTURE(rows);
+        CHECK(lost < last);
+        last = lost;
+    }
+    CHECK(last == 0); // eighteen rows compute longer than a line takes to come
+}
+
+TEST_CASE("a core waits for memory where few lines are asked for at once") {
+    auto core = named("zen5");
+    core.not_hidden = 0;
+    // Of one vector of columns a line comes with every step of the rows; of three vectors three do.
+    auto const few = lost_to_memory(product(108, 192, 768), {27, 1, 1}, core),
+               many = lost_to_memory(product(108, 192, 768), {9, 3, 1}, core);
+    CHECK(few > 1.1 * many);
+    core.reorder_buffer *= 4; // sees further ahead
+    CHECK(lost_to_memory(product(108, 192, 768), {27, 1, 1}, core) < 0.5 * few);
+}
+
+TEST_CASE("a sum in parts reads the weights that one in one piece reads") {
+    std::array<cost::memory_level, 2> const homes{cost::memory_level::cache, cost::memory_level::memory};
+    auto const bytes_of = [&](kernels::descriptor const& d, std::string_view knobs) {
+        auto const k = kernel_of(d, kernels::space_of(d, isa::avx512).parse(knobs));
+        return cost::time_of(k, named("zen5"), {.buffers = homes}).memory_bytes;
+    };
+    for (auto const* knobs : {"tile_m=4 tile_n=4 unroll_k=8 tile_k=0", "tile_m=4 tile_n=4 unroll_k=8 tile_k=64",
+                              "tile_m=4 tile_n=3 unroll_k=2 tile_k=128", "tile_m=1 tile_n=2 unroll_k=1 tile_k=256"}) {
+        CAPTURE(knobs);
+        CHECK(bytes_of(product(16, 768, 768), knobs) == Approx(768.0 * 768 * 4).epsilon(0.02));
+    }
+    auto s = convolution(128, 5, 3);
+    s.out_channels = 256, s.pads = {0, 0, 0, 0};
+    for (auto const* sums : {"tile_ic=0", "tile_ic=32", "tile_ic=64"})
+        for (auto const* rows : {"unroll_kh=true", "unroll_kh=false"}) {
+            auto const knobs =
+                std::string{"tile_ow=3 tile_oh=3 tile_oc=2 unroll_ic=1 chunk=1 "} + rows + " oc_inner=false " + sums;
+            CAPTURE(knobs);
+            CHECK(bytes_of(s, knobs) == Approx(9.0 * 128 * 256 * 4).epsilon(0.02));
+        }
+}
+
+TEST_CASE("no level gives more than a kernel asks for, nor less than each line once") {
+    random_stream random{1};
+    auto depthwise = convolution(64, 28, 3);
+    depthwise.groups = 64, depthwise.stride = {2, 2};
+    struct known {
+        kernels::descriptor what;
+        double least; // bytes of operands and results
+    };
+    for (auto const& [d, least] : {known{depthwise, 64.0 * (28 * 28 + 14 * 14) * 4},
+                                   known{product(40, 48, 96), (40.0 * 96 + 96 * 48 + 40 * 48) * 4},
+                                   known{convolution(32, 14, 3), (32.0 * 14 * 14 * 2 + 9 * 32 * 32) * 4}}) {
+        auto const space = kernels::space_of(d, isa::avx512);
+        for (int i = 0; i < 12; ++i) {
+            auto const point = space.at(*space.draw(random));
+            auto const t = cost::time_of(kernel_of(d, point), named("zen5"));
+            CAPTURE(kernels::kind_of(d), loop::to_string(point));
+            CHECK(t.l2_bytes >= 0.9 * least);
+            CHECK(t.l2_bytes <= 64 * (t.loads + 1.5 * t.stores) + 4096);
+        }
+    }
 }
 
 TEST_CASE("threads share what there is, and take time to be woken") {

@@ -114,4 +114,5 @@ struct kernel_time_model {
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/kernel_work.ipp>
 #include <gsub/cost/impl/touched.ipp>
+#include <gsub/cost/impl/touched_blocks.ipp>
 #endif

@@ -35,7 +35,7 @@ struct microarchitecture {
     double memory_bytes_in_all = 30e9;                                          ///< read by two cores or more
     bool generic = false;                                                       ///< of no processor in particular
     bool measured = false; ///< clock and bandwidths were compared with a machine; else they are estimates
-    /// Share of the shorter of compute and memory time that a core does not overlap with the longer.
+    /// Share of the memory time beside which there is enough to compute that a core waits for all the same.
     double not_hidden = 0.25;
     /// Weight bytes, as shares of the last-level cache: up to the first it keeps all of them from one run to the next,
     /// from the second on it loses all; in proportion between these. Others use that cache too.
@@ -75,7 +75,7 @@ inline constexpr microarchitecture microarchitecture_rows[] = {
     {"zen5", "AMD Zen 5 (server)",
      "x86_64 family 26 ",
      &isa::avx512, 4.1, 64, 2, 4, 4, 2, 1, 2, 8, 448,
-     48 << 10, 1024 << 10, 32 << 20, 40, 25, 42e9, 55e9, false, true, 0.25, 0.5, 2.75},
+     48 << 10, 1024 << 10, 32 << 20, 40, 25, 42e9, 55e9, false, true, 0.75, 0.5, 2.75},
     {"zen4", "AMD Zen 4",
      "x86_64 family 25 ",
      &isa::avx512, 3.75, 32, 2, 4, 4, 2, 1, 2, 6, 320,

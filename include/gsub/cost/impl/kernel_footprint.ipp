@@ -3,6 +3,7 @@
 
 #include <gsub/cost/impl/kernel_work.ipp>
 #include <gsub/cost/impl/touched.ipp>
+#include <gsub/cost/impl/touched_blocks.ipp>
 
 #include <algorithm>
 #include <array>
@@ -20,10 +21,12 @@ template <class = void>
 class kernel_footprint {
 public:
     kernel_footprint(codegen::kernel const& k, microarchitecture const& core, walked_loops const& loops)
-        : k_(k), core_(core), loops_(loops), inside_(k.names.size(), 0) {}
+        : k_(k), core_(core), loops_(loops), instructions_(loops.stage_cycles.size(), 0), inside_(k.names.size(), 0) {}
 
     // Of the whole kernel.
-    [[nodiscard]] std::vector<touched> run() { return memory(k_.body, 0); }
+    [[nodiscard]] std::vector<touched> run() { return turned(memory(k_.body, 0), -1, 1); }
+    // Instructions of each stage, found by `run`.
+    [[nodiscard]] std::vector<double> const& instructions() const noexcept { return instructions_; }
     // What caches hold of it.
     [[nodiscard]] std::array<double, 3> sizes() const {
         // Lines of others and of the stack are there too.
@@ -45,34 +48,62 @@ private:
     // What a list touches each time it runs.
     std::vector<touched> memory(std::vector<statement> const& statements, std::size_t from) {
         std::vector<touched> all;
+        touched_blocks<> straight{k_, loops_}; // those that run whenever the list does, or mostly
+        auto const take = [&](statement const& block) {
+            instructions_[loops_.stage_of(block)] += runs_ * straight.take(block);
+        };
         for (auto i = from; i < statements.size(); ++i) {
             auto const& n = statements[i];
             switch (n.kind) {
             case codegen::statement_kind::block:
-                touch(n, all);
+                take(n);
                 break;
             case codegen::statement_kind::guard:
                 break;
             case codegen::statement_kind::branch:
-                merge(all, sides(n));
+                if (mostly_runs(n))
+                    for (auto const& b : n.body) take(b);
+                else
+                    merge(all, sides(n));
                 break;
             case codegen::statement_kind::fused_index:
                 merge(all, parts(statements, i));
+                straight.add_to(all);
                 return all;
             case codegen::statement_kind::loop: {
                 auto const found = loops_.loops.find(&n);
                 if (found == loops_.loops.end() || found->second.entries <= 0 || found->second.turns <= 0) break;
                 auto const turns = found->second.turns / found->second.entries;
                 auto* const outer = std::exchange(pending_, nullptr);
+                auto const around = std::exchange(runs_, found->second.turns);
                 auto within = memory(n.body, 0);
-                pending_ = outer;
+                pending_ = outer, runs_ = around;
+                for (auto& t : within) begin_at(t, loops_.same[index(n.var)], n.begin);
                 merge(all, turned(std::move(within), loops_.same[index(n.var)],
                                   std::max(1.0, turns / loops_.parted[number(n.var)])));
                 break;
             }
             }
         }
+        straight.add_to(all);
         return all;
+    }
+    // Where a set of a loop lies in the first turn, as far as that does not depend on loops around.
+    void begin_at(touched& t, variable v, std::vector<codegen::limit> const& limits) const {
+        double first = 0;
+        for (auto const& l : limits)
+            if (l.value.terms().empty())
+                first = std::max(first,
+                                 std::ceil(static_cast<double>(l.value.constant()) / static_cast<double>(l.divisor)));
+        auto const size = static_cast<double>(byte_size(k_.buffers[index(t.buffer)].element));
+        for (auto const& m : t.moves)
+            if (m.of == v) t.at += first * static_cast<double>(m.factor) * size;
+    }
+    // Whether a branch is blocks alone that run more often than not, such as taps at a border.
+    [[nodiscard]] bool mostly_runs(statement const& n) const {
+        auto const runs = loops_.branches.find(&n);
+        return n.otherwise.empty() && runs != loops_.branches.end() && runs->second.first >= runs->second.second &&
+               std::ranges::all_of(n.body, [](auto const& b) { return b.kind == codegen::statement_kind::block; });
     }
     // Of a branch. The side that runs more often stands for both, but for what the other one touches elsewhere in the
     // same turns: weights of a part of its own.
@@ -80,7 +111,12 @@ private:
         auto const runs = loops_.branches.find(&n);
         if (runs == loops_.branches.end()) return {};
         auto const [then, otherwise] = runs->second;
+        auto const around = std::exchange(runs_, std::max(then, otherwise));
         auto all = memory(then >= otherwise ? n.body : n.otherwise, 0);
+        runs_ = std::min(then, otherwise);
+        auto rare =
+            then > 0 && otherwise > 0 ? memory(then >= otherwise ? n.otherwise : n.body, 0) : std::vector<touched>{};
+        runs_ = around;
         if (then <= 0 || otherwise <= 0) return all;
         auto const often = std::max(then, otherwise) / (then + otherwise);
         small_vector<variable, 2> of;
@@ -88,7 +124,7 @@ private:
             for (auto const& t : c.value.terms()) of.push_back(loops_.same[index(t.of)]);
         auto const given = all.size();
         std::vector<char> turns(given, 0); // whether a set has become one of some runs
-        for (auto& t : memory(then >= otherwise ? n.otherwise : n.body, 0)) {
+        for (auto& t : rare) {
             auto elsewhere = false, met = false;
             for (std::size_t i = 0; i < given; ++i) {
                 auto& o = all[i];
@@ -108,7 +144,8 @@ private:
     // Makes a set one that some of the runs touch.
     static void take_turns(touched& t, double share, small_vector<variable, 2> const& chosen_by) {
         t.share *= share;
-        for (auto& m : t.missed) m *= share;
+        for (auto& s : t.stages)
+            for (auto& m : s.missed) m *= share;
         for (auto v : chosen_by) t.chosen_by.push_back(v);
     }
     // Parts of a loop's variable, one behind the other: loops in one another, of which that part changes fastest that
@@ -141,63 +178,6 @@ private:
         }
         return all;
     }
-    // Places of one buffer that move alike.
-    struct places {
-        codegen::instruction const* first = nullptr;
-        std::vector<std::pair<double, double>> pieces{}; // bytes, from and to
-        bool written = false;
-    };
-    void touch(statement const& block, std::vector<touched>& all) {
-        std::size_t used = 0; // of the groups
-        for (auto const& i : block.code) {
-            if (i.buffer < 0) continue;
-            auto const same = [&](places const& p) {
-                return p.first->buffer == i.buffer && std::ranges::equal(p.first->offset.terms(), i.offset.terms());
-            };
-            auto const end = groups_.begin() + static_cast<std::ptrdiff_t>(used);
-            auto group = std::find_if(groups_.begin(), end, same);
-            auto const written = i.op == codegen::opcode::store;
-            if (group == end) {
-                if (used++ == groups_.size()) group = groups_.emplace(groups_.end());
-                group->first = &i, group->written = written;
-                group->pieces.clear();
-            }
-            group->written = group->written || written;
-            auto const size = static_cast<double>(byte_size(k_.buffers[index(i.buffer)].element));
-            auto const count = i.op == codegen::opcode::broadcast ? 1 : i.lanes > 0 ? i.lanes : k_.lanes;
-            auto const first = static_cast<double>(i.offset.constant()) * size;
-            auto const add = [&](double at, double elements) {
-                group->pieces.emplace_back(first + at * size, first + (at + elements) * size);
-            };
-            if (!i.order.empty())
-                for (auto const o : i.order) add(static_cast<double>(o), 1);
-            else if (i.stride != 1)
-                for (std::int32_t l = 0; l < count; ++l) add(static_cast<double>(l * i.stride), 1);
-            else
-                add(0, count);
-        }
-        for (auto& g : std::span{groups_}.first(used)) {
-            if (!std::ranges::is_sorted(g.pieces)) std::sort(g.pieces.begin(), g.pieces.end());
-            touched t;
-            t.buffer = g.first->buffer;
-            t.stage = loops_.stage_of(block);
-            for (auto const& term : g.first->offset.terms())
-                t.moves.push_back({loops_.same[index(term.of)], term.factor});
-            t.written = g.written;
-            constexpr double line = 64;
-            double last = -1e300, bytes = 0;
-            for (auto const& [begin, end] : g.pieces) { // those less than a line apart are one
-                if (begin >= last + line) ++t.runs, last = begin;
-                bytes += std::max(0.0, end - last);
-                last = std::max(last, end);
-            }
-            t.run = bytes / t.runs;
-            t.at = g.pieces[0].first;
-            t.span = last - t.at;
-            t.missed.fill(t.bytes());
-            merge(all, std::move(t));
-        }
-    }
     // What a loop touches over all its turns, by what it does in one.
     std::vector<touched> turned(std::vector<touched> within, variable v, double turns) {
         of_buffer_.assign(k_.buffers.size(), 0);
@@ -223,8 +203,17 @@ private:
             auto const bytes = std::min(t.bytes(), std::max(buffer_bytes(t.buffer), 64.0));
             if (std::find(t.chosen_by.begin(), t.chosen_by.end(), v) != t.chosen_by.end())
                 t.share = std::min(1.0, t.share * turns);
+            for (auto& s : t.stages) {
+                if (s.pace > 0) continue;
+                s.instructions *= turns;
+                if (step > 0 || v < 0) s.pace = s.instructions / (t.bytes() / 64);
+            }
             for (std::size_t c = 0; c < 3; ++c)
-                t.missed[c] = together <= caches[c] ? bytes * t.share : t.missed[c] * turns;
+                for (auto& s : t.stages)
+                    if (together > caches[c])
+                        s.missed[c] *= turns;
+                    else // the first stage leaves it there for the others
+                        s.missed[c] = &s == t.stages.begin() ? bytes * t.share : 0.0;
             std::size_t other = 0;
             while (other < all.size() && !(steps[other] == step && touch_in_turns(all[other], t, step, turns))) ++other;
             if (other < all.size()) {
@@ -246,7 +235,8 @@ private:
     microarchitecture const& core_;
     walked_loops const& loops_;
     std::vector<double> of_buffer_;          // bytes, of what a loop touches in one turn
-    std::vector<places> groups_;             // kept from block to block
+    std::vector<double> instructions_;       // by stage
+    double runs_ = 1;                        // of the list that is walked
     std::vector<int> inside_;                // of parts, whether they have been turned
     std::map<std::size_t, double> divisors_; // of parts, by variable
 };
