@@ -6,7 +6,9 @@
 //
 // TASKS (6) tasks of each operator are drawn by the seed. Of each task up to POINTS (1000) points of our space (of all
 // Winograd algorithms together) and of those that AutoTVM's space has are predicted by the models, built in memory,
-// and timed in turns of ROUNDS (3) by `tune::kernel_timer`, until SECONDS (20) are over. Then the k first predicted
+// and timed in turns of ROUNDS (3) by `tune::kernel_timer`, until SECONDS (20) are over. Weights lie where the task's
+// network leaves them, for models and clock alike: in memory, flushed before each run, or in the last cache, where so
+// few kernels are timed together that it holds all of theirs. Then the k first predicted
 // and the k fastest of each list are timed anew together, three times as long: the least of many times is too low.
 //
 //     top-k           mean time of the k fastest over mean time of the k first predicted, both timed anew; of lists of
@@ -341,9 +343,26 @@ struct named_model {
     cost::lowered costs;
 };
 
-void rank_task(bench::ranked_task const& t, settings const& s, target const& machine,
-               std::vector<named_model> const& models, tune::timing_options const& timing, figure_table& all,
-               io::json& kept) {
+// Whether the last cache loses the weights of a task's network from one run to the next.
+bool weights_in_memory(bench::ranked_task const& t, target const& machine) {
+    return cost::evicted_share(t.task.weight_bytes, microarchitecture_of(machine)) > 0.5;
+}
+std::vector<named_model> models_of(settings const& s, target const& machine, bool in_memory) {
+    cost::lowered_options options{.threads = s.threads};
+    options.weight_bytes = in_memory ? 1e12 : 0;
+    std::vector<named_model> models;
+    for (auto const& name : s.models) {
+        options.model = model_named(name);
+        models.push_back({name, cost::lowered::on(machine, options)});
+    }
+    return models;
+}
+
+void rank_task(bench::ranked_task const& t, settings const& s, target const& machine, tune::timing_options timing,
+               figure_table& all, io::json& kept) {
+    timing.weights_in_memory = weights_in_memory(t, machine);
+    if (!timing.weights_in_memory) timing.most_bytes = static_cast<std::size_t>(machine.l3_bytes / 2);
+    auto const models = models_of(s, machine, timing.weights_in_memory);
     auto points = points_of(t, s, isa_of(machine));
     tune::kernel_timer const timer{t.task, isa_of(machine), timing};
     time_points(points, timer, s.seconds);
@@ -376,9 +395,6 @@ void rank_task(bench::ranked_task const& t, settings const& s, target const& mac
 int run(settings const& s) {
     auto machine = host();
     machine.threads = s.threads;
-    std::vector<named_model> models;
-    for (auto const& name : s.models)
-        models.push_back({name, cost::lowered::on(machine, {.threads = s.threads, .model = model_named(name)})});
     runtime::thread_pool pool{{.threads = s.threads}};
     tune::timing_options timing{
         .rounds = s.rounds, .most_rounds = 5 * s.rounds, .least_seconds = 3e-4, .most_bytes = std::size_t{256} << 20};
@@ -395,7 +411,7 @@ int run(settings const& s) {
     auto const begin = std::chrono::steady_clock::now();
     for (auto const& [op, of] : tasks)
         for (auto const& t : of) {
-            rank_task(t, s, machine, models, timing, all, kept);
+            rank_task(t, s, machine, timing, all, kept);
             auto const taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
             ++done;
             std::fprintf(stderr, "%s, %s: %zu of %zu tasks in %.0f s, about %.0f s left\n", op.c_str(),

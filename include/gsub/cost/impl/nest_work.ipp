@@ -45,7 +45,7 @@ struct repeated_instruction {
 // A block that unrolled loops make.
 struct repeated_block {
     std::vector<repeated_instruction> code;
-    std::vector<codegen::instruction> accesses; // of memory, each once
+    std::vector<codegen::instruction> accesses; // of memory, each once, and a step of a reduction
 
     // Its instructions where the loops have some extents. `products`: its multiply-adds.
     [[nodiscard]] block_work work(tile_extents const& extents, double products) const {
@@ -230,6 +230,9 @@ private:
             write.write(what.update);
         write.add(multiplies_ ? codegen::opcode::multiply_add : codegen::opcode::accumulate, what.combine, update.type,
                   places_ | reductions_);
+        codegen::instruction step; // beside what it reads: how far apart lines are asked for
+        step.op = codegen::opcode::multiply_add;
+        update_.accesses.push_back(std::move(step));
     }
     void write_ends() {
         auto const& what = nest_.what;
