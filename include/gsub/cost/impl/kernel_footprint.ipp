@@ -186,9 +186,8 @@ private:
         for (std::size_t b = 0; b < of_buffer_.size(); ++b)
             if (of_buffer_[b] > 0) together += std::min(of_buffer_[b], buffer_bytes(static_cast<std::int32_t>(b)));
         auto const caches = sizes();
-        std::vector<touched> all;
-        all.reserve(within.size());
-        std::vector<double> steps;
+        std::size_t kept = 0; // sets that are done, the first ones
+        steps_.clear();
         for (auto& t : within) {
             auto const size = static_cast<double>(byte_size(k_.buffers[index(t.buffer)].element));
             double by = 0;
@@ -215,15 +214,17 @@ private:
                     else // the first stage leaves it there for the others
                         s.missed[c] = &s == t.stages.begin() ? bytes * t.share : 0.0;
             std::size_t other = 0;
-            while (other < all.size() && !(steps[other] == step && touch_in_turns(all[other], t, step, turns))) ++other;
-            if (other < all.size()) {
-                join(all[other], t);
+            while (other < kept && !(steps_[other] == step && touch_in_turns(within[other], t, step, turns))) ++other;
+            if (other < kept) {
+                join(within[other], t);
             } else {
-                all.push_back(std::move(t));
-                steps.push_back(step);
+                if (&within[kept] != &t) within[kept] = std::move(t);
+                ++kept;
+                steps_.push_back(step);
             }
         }
-        return all;
+        within.resize(kept);
+        return within;
     }
 
     struct part {
@@ -235,6 +236,7 @@ private:
     microarchitecture const& core_;
     walked_loops const& loops_;
     std::vector<double> of_buffer_;          // bytes, of what a loop touches in one turn
+    std::vector<double> steps_;              // of the sets that a loop moves
     std::vector<double> instructions_;       // by stage
     double runs_ = 1;                        // of the list that is walked
     std::vector<int> inside_;                // of parts, whether they have been turned
