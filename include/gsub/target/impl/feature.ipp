@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
-#if defined(__aarch64__) && defined(__linux__)
+#ifdef __linux__
 #include <sys/auxv.h>
 #endif
 
