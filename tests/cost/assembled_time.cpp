@@ -1,10 +1,9 @@
 #include "catch.hpp"
+#include "cost/sample_kernels.hpp"
 #include "machine/compiled_text.hpp"
 #include <gsub/codegen/cpp/emit_cpp.hpp>
-#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/cost/assembled_time.hpp>
 #include <gsub/cost/scheduled_time.hpp>
-#include <gsub/kernels/knobs.hpp>
 
 #include <cmath>
 #include <string>
@@ -14,27 +13,8 @@
 namespace assembled_time_test {
 
 using namespace gsub;
+using namespace sample_kernels;
 
-microarchitecture const& named(std::string_view name) {
-    for (auto const& row : microarchitectures())
-        if (row.name == name) return row;
-    FAIL("no row " << name);
-    return microarchitectures().back();
-}
-kernels::matmul_shape product(std::int64_t m, std::int64_t n, std::int64_t k) {
-    kernels::matmul_shape s;
-    s.m = m, s.n = n, s.k = k;
-    return s;
-}
-kernels::conv2d_shape convolution(std::int64_t channels, std::int64_t pixels, std::int64_t groups) {
-    kernels::conv2d_shape s;
-    s.in_channels = s.out_channels = channels, s.groups = groups;
-    s.in = {pixels, pixels}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1}, s.bias = true;
-    return s;
-}
-codegen::kernel kernel_of(kernels::descriptor const& d, isa const& isa) {
-    return codegen::lower(kernels::nest_of(d, kernels::counted(d, isa, kernels::space_of(d, isa)), isa), "k").value();
-}
 constexpr auto options = "-O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-reorder-blocks";
 machine::assembly_unit assembled(compiled_text::compiler const& c, codegen::kernel const& k) {
     return machine::parse_assembly(compiled_text::compile(c, codegen::emit_cpp(k, "k"), options), c.syntax).value();
@@ -55,8 +35,8 @@ TEST_CASE("a kernel takes at least the cycles of its multiply-adds, and its coun
     for (auto const& c : compilers()) {
         auto const& core = named(is_arm(c) ? "neoverse-n1" : "zen3");
         for (auto const& d : std::vector<kernels::descriptor>{product(28, 64, 64), product(29, 100, 24),
-                                                              convolution(32, 14, 1), convolution(32, 14, 32)}) {
-            auto const k = kernel_of(d, *core.isa);
+                                                              convolution(32, 14, 3), convolution(32, 14, 3, 32)}) {
+            auto const k = counted(d, *core.isa);
             auto const unit = assembled(c, k);
             auto const made = cost::assembled_time_of(k, *unit.function("k").value(), core).value();
             auto const counted = cost::time_of(k, core);
@@ -77,11 +57,25 @@ TEST_CASE("a kernel takes at least the cycles of its multiply-adds, and its coun
     }
 }
 
+TEST_CASE("groups of channels of which the last has another way are counted by their turns") {
+    for (auto const& c : compilers()) {
+        auto const& core = named(is_arm(c) ? "neoverse-n1" : "zen3");
+        kernels::descriptor const d = kernels::winograd_shape{convolution(16 * core.isa->lanes(), 56, 3), 4};
+        auto const k =
+            kernel_of(d, "rows=2 columns=14 tile=6 vectors=3 unroll_ic=4 parts=1 points_outer=false", *core.isa);
+        auto const unit = assembled(c, k);
+        auto const made = cost::assembled_time_of(k, *unit.function("k").value(), core).value();
+        auto const wanted = cost::time_of(k, core).multiply_adds;
+        CAPTURE(c.name, made.multiply_adds, wanted);
+        CHECK(made.multiply_adds == Approx(wanted).epsilon(0.25));
+    }
+}
+
 TEST_CASE("a compiler's code and our own instructions of a kernel take about as long") {
     for (auto const& c : compilers()) {
         if (is_arm(c)) continue; // of which we have no instructions
-        for (auto const& d : std::vector<kernels::descriptor>{product(28, 64, 256), convolution(32, 14, 1)}) {
-            auto const k = kernel_of(d, isa::avx2);
+        for (auto const& d : std::vector<kernels::descriptor>{product(28, 64, 256), convolution(32, 14, 3)}) {
+            auto const k = counted(d, isa::avx2);
             auto const unit = assembled(c, k);
             auto const made = cost::assembled_time_of(k, *unit.function("k").value(), named("zen3")).value();
             auto const own = cost::scheduled_time_of(k, isa::avx2, named("zen3")).value();
@@ -94,7 +88,7 @@ TEST_CASE("a compiler's code and our own instructions of a kernel take about as 
 TEST_CASE("a core with more units is faster, one that starts instructions in order is slower") {
     for (auto const& c : compilers()) {
         if (!is_arm(c)) continue;
-        auto const k = kernel_of(product(28, 64, 256), isa::neon);
+        auto const k = counted(product(28, 64, 256), isa::neon);
         auto const unit = assembled(c, k);
         auto const cycles = [&](std::string_view core) {
             return cost::assembled_time_of(k, *unit.function("k").value(), named(core))->time.compute;
@@ -108,7 +102,7 @@ TEST_CASE("assembly of something else is refused by name and line, never costed 
     for (auto const& c : compilers()) {
         auto const& isa = is_arm(c) ? isa::neon : isa::avx2;
         auto const& core = named(is_arm(c) ? "neoverse-n1" : "zen3");
-        auto const k = kernel_of(product(28, 64, 64), isa), other = kernel_of(product(4, 16, 16), isa);
+        auto const k = counted(product(28, 64, 64), isa), other = counted(product(4, 16, 16), isa);
         auto const unit = assembled(c, other);
         auto const made = cost::assembled_time_of(k, *unit.function("k").value(), core);
         REQUIRE_FALSE(made);
@@ -118,7 +112,7 @@ TEST_CASE("assembly of something else is refused by name and line, never costed 
     }
     machine::assembly_function nothing;
     nothing.name = "k";
-    auto const made = cost::assembled_time_of(kernel_of(product(4, 16, 16), isa::avx2), nothing, named("zen3"));
+    auto const made = cost::assembled_time_of(counted(product(4, 16, 16), isa::avx2), nothing, named("zen3"));
     REQUIRE_FALSE(made);
     CHECK(made.error().code() == error_code::unsupported);
 }

@@ -1,8 +1,7 @@
 #include "catch.hpp"
-#include <gsub/codegen/lower_nest.hpp>
+#include "cost/sample_kernels.hpp"
 #include <gsub/cost/kernel_features.hpp>
 #include <gsub/cost/scheduled_time.hpp>
-#include <gsub/kernels/knobs.hpp>
 
 #include <array>
 #include <string_view>
@@ -10,24 +9,9 @@
 namespace kernel_features_test {
 
 using namespace gsub;
+using namespace sample_kernels;
 using cost::kernel_feature;
 using enum kernel_feature;
-
-microarchitecture const& named(std::string_view name) {
-    for (auto const& row : microarchitectures())
-        if (row.name == name) return row;
-    FAIL("no row " << name);
-    return microarchitectures().back();
-}
-codegen::kernel kernel_of(kernels::descriptor const& d, std::string_view knobs) {
-    auto const space = kernels::space_of(d, isa::avx512);
-    return codegen::lower(kernels::nest_of(d, space.parse(knobs), isa::avx512), "k").value();
-}
-kernels::matmul_shape product(std::int64_t m, std::int64_t n, std::int64_t k) {
-    kernels::matmul_shape s;
-    s.m = m, s.n = n, s.k = k;
-    return s;
-}
 
 TEST_CASE("features have names of their own, by which they are found") {
     for (std::size_t i = 0; i < cost::kernel_feature_count; ++i) {
@@ -67,9 +51,7 @@ TEST_CASE("features of a convolution are those counted by hand") {
     s.in_channels = s.out_channels = 16;
     s.in = {4, 4}, s.kernel = {1, 1};
     kernels::descriptor const d = s;
-    auto const space = kernels::space_of(d, isa::avx512);
-    auto const k =
-        codegen::lower(kernels::nest_of(d, kernels::counted(d, isa::avx512, space), isa::avx512), "k").value();
+    auto const k = counted(d);
     INFO(codegen::to_string(k));
     auto const f = cost::features_of(k, named("zen5"));
     CHECK(f[fma].count == 4 * 4 * 16);         // a vector of channels for each pixel and channel of the input
@@ -86,7 +68,7 @@ TEST_CASE("cycles of blocks and loops are all that a time counts, and no unit ta
         random_stream random{1};
         for (int i = 0; i < 10; ++i) {
             auto const at = space.at(*space.draw(random));
-            auto const k = codegen::lower(kernels::nest_of(d, at, isa::avx512), "k").value();
+            auto const k = kernel_of(d, at);
             auto const t = cost::time_of(k, *core);
             auto const f = cost::features_of(k, *core);
             CAPTURE(core->name, loop::to_string(at));

@@ -1,7 +1,6 @@
 #include "catch.hpp"
-#include <gsub/codegen/lower_nest.hpp>
+#include "cost/sample_kernels.hpp"
 #include <gsub/cost/kernel_time.hpp>
-#include <gsub/kernels/knobs.hpp>
 
 #include <array>
 #include <limits>
@@ -11,32 +10,8 @@
 namespace kernel_time_test {
 
 using namespace gsub;
+using namespace sample_kernels;
 
-microarchitecture const& named(std::string_view name) {
-    for (auto const& row : microarchitectures())
-        if (row.name == name) return row;
-    FAIL("no row " << name);
-    return microarchitectures().back();
-}
-codegen::kernel kernel_of(kernels::descriptor const& d, loop::configuration const& knobs) {
-    return codegen::lower(kernels::nest_of(d, knobs, isa::avx512), "k").value();
-}
-codegen::kernel counted(kernels::descriptor const& d) {
-    auto const space = kernels::space_of(d, isa::avx512);
-    return kernel_of(d, kernels::counted(d, isa::avx512, space));
-}
-kernels::matmul_shape product(std::int64_t m, std::int64_t n, std::int64_t k) {
-    kernels::matmul_shape s;
-    s.m = m, s.n = n, s.k = k;
-    return s;
-}
-kernels::conv2d_shape convolution(std::int64_t channels, std::int64_t pixels, std::int64_t kernel) {
-    kernels::conv2d_shape s;
-    s.in_channels = s.out_channels = channels;
-    s.in = {pixels, pixels}, s.kernel = {kernel, kernel};
-    s.pads = {kernel / 2, kernel / 2, kernel / 2, kernel / 2};
-    return s;
-}
 double seconds(kernels::descriptor const& d, cost::kernel_setting const& setting = {}) {
     return cost::time_of(counted(d), named("zen5"), setting).seconds;
 }

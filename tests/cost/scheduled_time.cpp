@@ -1,8 +1,7 @@
 #include "catch.hpp"
-#include <gsub/codegen/lower_nest.hpp>
+#include "cost/sample_kernels.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/cost/scheduled_time.hpp>
-#include <gsub/kernels/knobs.hpp>
 
 #include <string_view>
 #include <vector>
@@ -10,29 +9,10 @@
 namespace scheduled_time_test {
 
 using namespace gsub;
+using namespace sample_kernels;
 
-microarchitecture const& named(std::string_view name) {
-    for (auto const& row : microarchitectures())
-        if (row.name == name) return row;
-    FAIL("no row " << name);
-    return microarchitectures().back();
-}
-kernels::matmul_shape product(std::int64_t m, std::int64_t n, std::int64_t k) {
-    kernels::matmul_shape s;
-    s.m = m, s.n = n, s.k = k;
-    return s;
-}
-kernels::conv2d_shape convolution(std::int64_t channels, std::int64_t pixels, std::int64_t groups) {
-    kernels::conv2d_shape s;
-    s.in_channels = s.out_channels = channels, s.groups = groups;
-    s.in = {pixels, pixels}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1}, s.bias = true;
-    return s;
-}
-codegen::kernel kernel_of(kernels::descriptor const& d, loop::configuration const& knobs, isa const& isa) {
-    return codegen::lower(kernels::nest_of(d, knobs, isa), "k").value();
-}
 std::vector<kernels::descriptor> const samples{product(28, 64, 64), product(1, 48, 96), product(29, 100, 24),
-                                               convolution(32, 7, 1), convolution(32, 14, 32)};
+                                               convolution(32, 7, 3), convolution(32, 14, 3, 32)};
 
 TEST_CASE("a kernel takes at least the cycles of its multiply-adds, and has the same counts as without a schedule") {
     for (auto const& d : samples)
@@ -64,7 +44,7 @@ TEST_CASE("tiles of a product reach the part of the units' rate that was measure
                                                    known{"tile_m=8 tile_n=1 unroll_k=4 tile_k=0", 24, 0.80, 0.97},
                                                    known{"tile_m=3 tile_n=1 unroll_k=4 tile_k=0", 24, 0.30, 0.50}}) {
         kernels::descriptor const d = product(rows, 64, 1024);
-        auto const k = kernel_of(d, kernels::space_of(d, isa::avx512).parse(knobs), isa::avx512);
+        auto const k = kernel_of(d, knobs);
         auto const t = cost::scheduled_time_of(k, isa::avx512, named("zen5")).value();
         auto const reached = t.multiply_adds / 2 / t.compute;
         CAPTURE(knobs);
@@ -75,8 +55,8 @@ TEST_CASE("tiles of a product reach the part of the units' rate that was measure
 
 TEST_CASE("a schedule of the same kernel is the same") {
     auto const k = [] {
-        kernels::descriptor const d = convolution(32, 14, 1);
-        return kernel_of(d, kernels::counted(d, isa::avx512, kernels::space_of(d, isa::avx512)), isa::avx512);
+        kernels::descriptor const d = convolution(32, 14, 3);
+        return counted(d);
     }();
     auto const first = cost::scheduled_time_of(k, isa::avx512, named("zen5")).value();
     for (int i = 0; i < 3; ++i) CHECK(cost::scheduled_time_of(k, isa::avx512, named("zen5"))->seconds == first.seconds);
@@ -84,7 +64,7 @@ TEST_CASE("a schedule of the same kernel is the same") {
 
 TEST_CASE("more threads that share a kernel make it faster") {
     kernels::descriptor const d = product(128, 512, 512);
-    auto const k = kernel_of(d, kernels::counted(d, isa::avx512, kernels::space_of(d, isa::avx512)), isa::avx512);
+    auto const k = counted(d);
     auto const seconds = [&](unsigned threads) {
         return cost::scheduled_time_of(k, isa::avx512, named("zen5"), {.threads = threads, .shared = true})->seconds;
     };
@@ -93,8 +73,7 @@ TEST_CASE("more threads that share a kernel make it faster") {
 
 TEST_CASE("kernels that no machine code is made for are refused") {
     kernels::descriptor const d = product(4, 16, 16);
-    auto const space = kernels::space_of(d, isa::avx512);
-    auto const k = kernel_of(d, kernels::counted(d, isa::avx512, space), isa::avx512);
+    auto const k = counted(d);
     auto const made = cost::scheduled_time_of(k, isa::baseline, named("generic-avx2"));
     REQUIRE_FALSE(made);
     CHECK(made.error().code() == error_code::unsupported);

@@ -3,6 +3,7 @@
 #include "codegen/interpreted_kernel.hpp"
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/codegen/lower_nest.hpp>
+#include <gsub/codegen/x86/instruction_stream.hpp>
 #include <gsub/core/meta.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/kernels/knobs.hpp>
@@ -354,6 +355,79 @@ TEST_CASE("each value of a knob is that of an allowed point") {
                 CHECK(seen[k].size() == space.knobs()[k].size());
             }
         }
+}
+
+// Loads of a kernel's IR, and vectors that its machine code reads for them.
+std::ptrdiff_t loads_of(std::vector<codegen::statement> const& body) {
+    std::ptrdiff_t out = 0;
+    for (auto const& s : body) {
+        out += std::count_if(s.code.begin(), s.code.end(), [](auto const& i) { return i.op == codegen::opcode::load; });
+        out += loads_of(s.body) + loads_of(s.otherwise);
+    }
+    return out;
+}
+double reads_for_a_load(descriptor const& d, loop::configuration const& c, isa const& isa) {
+    auto const k = codegen::lower(nest_of(d, c, isa), "kernel").value();
+    auto const code = codegen::instructions_of(k, isa).value().code;
+    auto const reads = std::count_if(code.begin(), code.end(), [&](auto const& i) {
+        return i.memory.bytes == isa.vector_bytes && i.what != instruction_class::store;
+    });
+    return static_cast<double>(reads) / static_cast<double>(loads_of(k.body));
+}
+
+TEST_CASE("with rows of taps unrolled, sums and the weights that stay alive fit registers, and what does not reloads") {
+    for (auto const* isa : {&isa::avx2, &isa::avx512}) {
+        descriptor const d = depthwise(64, 112, 112, 1); // tiles in a loop of their own
+        auto const space = space_of(d, *isa);
+        auto allowed = 0, refused = 0;
+        for (std::uint64_t i = 0; i < space.size(); ++i) {
+            auto const at = space.at(i);
+            auto const c = conv2d_knobs(at);
+            if (!c.unroll_kh || c.oc_inner || c.tile_oh == 1) continue;
+            // A row of the image meets as many rows of taps as there are rows of pixels in the tile, of three at most.
+            auto const needed = c.tile_oh * c.tile_ow + 3 * std::min(c.tile_oh, 3) + 1;
+            CAPTURE(isa->name, to_string(at), needed);
+            CHECK(space.allows(at) == (needed <= isa->registers));
+            if (needed <= isa->registers) {
+                ++allowed;
+                CHECK(reads_for_a_load(d, at, *isa) < 1.2);
+            } else if (needed > isa->registers + 4 && c.tile_oh * c.tile_ow + 2 <= isa->registers) {
+                ++refused; // the sums alone would fit
+                CHECK(reads_for_a_load(d, at, *isa) > 1.5);
+            }
+        }
+        CHECK(allowed > 5);
+        CHECK(refused > 2);
+    }
+}
+
+TEST_CASE("rows of taps that meet no common row of the image need no registers beside each other") {
+    auto s = depthwise(64, 28, 28, 1);
+    auto const allows = [&](std::string_view knobs) {
+        descriptor const d = s;
+        return space_of(d, isa::avx2).allows(space_of(d, isa::avx2).parse(knobs));
+    };
+    auto constexpr knobs = "tile_ow=6 tile_oh=2 tile_oc=1 unroll_ic=1 chunk=1 unroll_kh=true oc_inner=false tile_ic=0";
+    CHECK_FALSE(allows(knobs)); // 12 sums, two rows of three weights, a vector of the image
+    s.dilation = {2, 1}, s.pads = {2, 1, 2, 1};
+    CHECK(allows(knobs)); // neighbouring rows of pixels share no row
+    s.stride = {2, 1}, s.in[0] = 56;
+    CHECK_FALSE(allows(knobs)); // each row of pixels begins a row of taps further
+    s.dilation = {1, 1}, s.stride = {3, 1};
+    CHECK(allows(knobs));
+}
+
+TEST_CASE("the depthwise tile of a separable kernel fits beside its weights") {
+    descriptor const d = separable(24, 16, 28, 27);
+    auto const space = space_of(d, isa::avx2);
+    auto unrolled = 0;
+    for (auto const& at : points(space, 51, 300)) {
+        auto const c = separable_knobs(at).depthwise;
+        CAPTURE(to_string(at));
+        if (c.unroll_kh) CHECK(c.tile_oh * c.tile_ow + 3 * std::min(c.tile_oh, 3) + 1 <= isa::avx2.registers);
+        unrolled += c.unroll_kh;
+    }
+    CHECK(unrolled > 30);
 }
 
 TEST_CASE("knobs of a product may be named in a text") {

@@ -2,6 +2,7 @@
 #include <gsub/target/feature.hpp>
 #include <gsub/target/target.hpp>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 #include <string>
@@ -29,6 +30,7 @@ TEST_CASE("the options of an instruction set are features of the table, and ask 
         for (std::string option; options >> option;) {
             auto const* const f = feature_of_option(option);
             REQUIRE(f);
+            CHECK(f->architecture == isa->architecture);
             if (!f->word.empty()) asked.emplace(f->word);
         }
         for (std::string word; words >> word;) named.insert(word);
@@ -41,6 +43,18 @@ TEST_CASE("the host has the features of its instruction set, and nothing that is
     for (std::string word; words >> word;) CHECK(host_has(word));
     CHECK_FALSE(host_has("time travel"));
     CHECK_FALSE(host_has(""));
+}
+
+TEST_CASE("the host has features of its own architecture alone") {
+#if defined(__aarch64__)
+    CHECK(host_has("asimd")); // every processor that runs Linux has it
+    for (auto const* word : {"sse4.1", "avx2", "fma", "avx512f"}) CHECK_FALSE(host_has(word));
+#else
+    for (auto const* word : {"asimd", "asimddp", "sve", "sve2"}) {
+        CHECK_FALSE(host_has(word));
+        CHECK(std::any_of(cpu_features().begin(), cpu_features().end(), [&](auto& f) { return f.word == word; }));
+    }
+#endif
 }
 
 } // namespace feature_test

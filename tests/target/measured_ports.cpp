@@ -132,6 +132,11 @@ TEST_CASE("what is no measurement is refused by its name") {
     refused([](auto& m) { m.uses[1].ports = 0; }, "fma at 16 bytes has no port");
     refused([](auto& m) { m.uses[1].bytes = 8; }, "fma at 8 bytes stands there twice");
     refused([](auto& m) { m.uses[1].bytes = -8; }, "width of fma");
+    refused(
+        [](auto& m) {
+            for (std::uint32_t i = 0; i <= most_port_sets; ++i) m.uses[i].ports = i + 1;
+        },
+        "different sets of ports, more than 24");
     refused([](auto& m) { m.issue = nan; }, "issue");
     refused([](auto& m) { m.accumulate_latency = -1; }, "accumulate_latency");
     refused([](auto& m) { m.uses.resize(m.uses.size() - 4); }, "branch is missing");

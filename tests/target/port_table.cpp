@@ -37,12 +37,15 @@ TEST_CASE("each micro-architecture has one port table, by its name, with all cla
     for (auto const& table : port_tables()) {
         CAPTURE(table.names);
         auto const ports = 1 + std::count(table.ports.begin(), table.ports.end(), ' ');
+        std::set<std::uint32_t> sets;
         for (auto const& use : table.uses) {
+            sets.insert(use.ports);
             CHECK(use.ports != 0);
             CHECK(use.ports >> ports == 0);
             CHECK(use.busy >= 1);
             CHECK((use.latency >= 1 || use.of == instruction_class::fma));
         }
+        CHECK(sets.size() <= most_port_sets);
         std::string names{table.names};
         for (std::size_t at = 0; at <= names.size();) {
             auto const end = std::min(names.find(';', at), names.size());

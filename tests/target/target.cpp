@@ -87,6 +87,10 @@ TEST_CASE("what a micro-architecture is known to do comes with its name, unless 
     auto const zen4 = std::string{"x86-64-avx512,cpu=x86_64 family 25 model 17 stepping 1"};
     CHECK(parse_target(zen4).value().fma_per_cycle == 1);
     CHECK(parse_target(zen4 + ",fma=2").value().fma_per_cycle == 2);
+    CHECK(parse_target("x86-64-avx512,cpu=zen4").value().fma_per_cycle == 1); // the row's own name
+    CHECK(parse_target("x86-64-avx512,cpu=zen4,fma=0").value().fma_per_cycle == 0);
+    CHECK(parse_target("x86-64-avx512,cpu=zen5").value().fma_per_cycle == 0);
+    CHECK(parse_target("x86-64-avx2,cpu=zen4").value().fma_per_cycle == 0); // two of these vectors
     CHECK(parse_target("x86-64-avx512,cpu=x86_64 family 26 model 2 stepping 1").value().fma_per_cycle == 0);
 }
 

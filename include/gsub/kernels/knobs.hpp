@@ -24,8 +24,9 @@ namespace gsub::kernels {
 ///     attention   rows scores_{pixels vectors} values_{pixels vectors}
 ///
 /// All others have no knobs: one point. A knob that the kernel does not use has one value. A point is allowed where its
-/// register tiles fit the registers, its unrolled text stays short and the nest takes it; the counted one always is.
-/// *Requires* a shape that has a kernel. *Complexity* that of counting a few register tiles.
+/// register tiles fit the registers, with `unroll_kh` also the weights that stay there where vectors are multiplied,
+/// its unrolled text stays short and the nest takes it; the counted one always is. *Requires* a shape that has a
+/// kernel. *Complexity* that of counting a few register tiles.
 GSUB_LAZY [[nodiscard]] loop::config_space space_of(descriptor const& d, isa const& isa);
 
 /// Default configuration: the point with the best counted cycles, `default_config`, or `default_winograd` of the tiles,

@@ -60,10 +60,11 @@ struct loop_map {
 /// Maps loops of assembly to those of the program that was compiled, and counts instructions. Loops are aligned as
 /// trees, by the least edit distance: a match is free for equal trips, cheap where the source's divided by a power of
 /// two, less some peeled iterations, gives the assembly's, and refused where trips do not fit; a source loop may be
-/// gone; a loop of the assembly that matches none is a remainder or a second version of a matched one beside it, or
+/// gone; a loop of unknown trips that matches none is the source loop around what is in it, where that is gone: some
+/// of its turns were peeled; another one is a remainder or a second version of a matched one beside it, or
 /// belongs to the loop around it. Trips that the assembly tells are believed; others are taken from the matched source
 /// loop, or are 1 with a warning. Without source loops the assembly alone is counted. *Requires* parents before
-/// children. *Errors* `unsupported`: more than 160 loops on either side; those of `natural_loops`. *Complexity* O(n m
+/// children. *Errors* `unsupported`: more than 400 loops on either side; those of `natural_loops`. *Complexity* O(n m
 /// min(depth, leaves)^2) for n and m loops. *Source* Tuna, 2021, algorithm 1, with an alignment in the place of its
 /// cursor; Zhang and Shasha, 1989.
 GSUB_LAZY [[nodiscard]] result<loop_map> map_loops(assembly_function const& f, std::span<source_loop const> sources);

@@ -55,8 +55,9 @@ struct steady_state {
 };
 
 /// Bounds of a loop's steady state alone; `scheduled` stays 0. Registers are renamed, so that only true dependences
-/// count. *Complexity* O(n * registers carried) and 2^k, k distinct sets of ports (at most 14 + widths). *Source* the
-/// analytic baseline of uiCA, 2022; the longest carried chain is a maximum cycle mean (Karp, 1978).
+/// count. *Requires* at most `most_port_sets` different sets of ports. *Complexity* O(n * registers carried) and 2^k, k
+/// of these sets. *Source* the analytic baseline of uiCA, 2022; the longest carried chain is a maximum cycle mean
+/// (Karp, 1978).
 GSUB_LAZY [[nodiscard]] steady_state steady_bounds(std::span<instruction const> block, core_ports const& core);
 
 /// Steady state with a schedule: iterations run one after another through issue in order, a window of instructions in

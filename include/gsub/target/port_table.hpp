@@ -5,6 +5,7 @@
 #include <gsub/target/microarchitecture.hpp>
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -57,6 +58,9 @@ struct port_table {
     bool modelled_only = true;     ///< whether nobody here could compare it with such a machine
     double issue = 0;              ///< instructions a cycle; 0: as the micro-architecture says
 };
+
+/// Different sets of ports that the uses of a table may have: models of pipelines weigh all unions of them.
+inline constexpr std::size_t most_port_sets = 24;
 
 namespace detail::port_rows {
 

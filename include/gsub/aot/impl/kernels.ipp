@@ -139,7 +139,7 @@ private:
                     "a kernel's symbol is of [a-z0-9_] and begins with no digit");
         for (auto const& option : options_of(k)) {
             auto const* const found = feature_of_option(option);
-            if (!found)
+            if (!found || found->architecture != "x86-64")
                 open_.push_back({error_code::unsupported,
                                  k.symbol,
                                  {},

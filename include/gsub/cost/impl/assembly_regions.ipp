@@ -164,6 +164,9 @@ public:
             stages_.push_back(walked.stage_of(*s));
             parallel_.push_back(s->var == k.parallel);
         }
+        there_.resize(loops.size(), 0);
+        for (auto const& m : map.loops)
+            if (m.source >= 0 && m.how != machine::loop_match::unmatched) there_[index(m.source)] = 1;
         regions.push_back({});
         lay_out(-1, 0);
     }
@@ -187,9 +190,9 @@ private:
         if (m.how == machine::loop_match::unmatched || m.source < 0) return 1;
         auto const around = map_.forest.loops[index(l)].parent;
         auto const of = around < 0 ? -1 : map_.loops[index(around)].source;
-        double gone = 1; // turns of source loops between both, of which the code has copies
+        double gone = 1; // turns of source loops between both, of which the code has copies; peeled ones are few
         auto s = sources_[index(m.source)].parent;
-        for (; s >= 0 && s != of; s = sources_[index(s)].parent) gone *= std::max(1.0, trips(s));
+        for (; s >= 0 && s != of; s = sources_[index(s)].parent) gone *= there_[index(s)] ? 1 : std::max(1.0, trips(s));
         if (s != of) return 1;
         auto const turns = of < 0 ? 1 : counts_[index(of)].turns;
         auto const divisor = around < 0 ? 1.0 : static_cast<double>(map_.loops[index(around)].divisor);
@@ -200,8 +203,9 @@ private:
         auto const& m = map_.loops[index(l)];
         auto const& of = map_.forest.loops[index(l)];
         if (of.tests > 0) return static_cast<double>(std::max<std::int64_t>(1, of.trips()));
-        if (m.how == machine::loop_match::given && m.source >= 0)
-            return std::max(1.0, trips(m.source) / static_cast<double>(m.divisor));
+        auto const peeled = m.how == machine::loop_match::peeled; // of unknown trips: one at least
+        if ((m.how == machine::loop_match::given || peeled) && m.source >= 0)
+            return std::max(1.0, (trips(m.source) - peeled) / static_cast<double>(m.divisor));
         return std::max(1.0, m.tests);
     }
 
@@ -258,7 +262,7 @@ private:
     std::span<machine::source_loop const> sources_;
     std::vector<walked_loops::loop_counts> counts_; // by source loop
     std::vector<std::size_t> stages_;
-    std::vector<char> parallel_;
+    std::vector<char> parallel_, there_; // by source loop; those with a loop of the assembly
 };
 
 } // namespace gsub::cost::detail

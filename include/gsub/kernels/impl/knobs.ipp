@@ -8,6 +8,7 @@
 #include <gsub/kernels/knobs.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -51,16 +52,39 @@ GSUB_LAZY std::vector<loop::choice_value> either(bool open, bool preferred) {
 GSUB_LAZY std::int64_t pixels_of(std::int64_t positions, isa const& isa) {
     return std::min({positions, most_pixels, std::int64_t{isa.registers} - 2});
 }
-// Holds accumulators, a vector of each column and a scalar.
+// Holds accumulators, weights and what they are multiplied by: a scalar, or a vector of the image.
 class register_file {
 public:
     explicit register_file(isa const& isa) : registers_(isa.registers) {}
+    // Weights of one step: a vector of each column.
     [[nodiscard]] bool holds(std::int64_t pixels, std::int64_t vectors) const {
-        return pixels * vectors + vectors + 1 <= registers_;
+        return holds(pixels, vectors, vectors);
+    }
+    [[nodiscard]] bool holds(std::int64_t pixels, std::int64_t vectors, std::int64_t weights) const {
+        return pixels * vectors + weights + 1 <= registers_;
     }
 
 private:
     std::int64_t registers_;
+};
+// Weights that stay in registers where a kernel multiplies vectors of the image, and rows of its taps are unrolled: a
+// vector of the image is read once, for all rows of pixels and all taps that it meets (`order_products`).
+class kept_weights {
+public:
+    explicit kept_weights(conv2d_shape const& s) : taps_(s.kernel[1]), rows_(s.kernel[0]) {
+        auto const both = std::gcd(s.stride[0], s.dilation[0]);
+        pixels_apart_ = s.dilation[0] / both, taps_apart_ = s.stride[0] / both;
+    }
+    // Of a tile of so many rows of pixels: the rows of taps that meet a row of the image, each of some taps.
+    [[nodiscard]] std::int64_t count(std::int64_t tile_rows) const {
+        return taps_ * std::min(up(tile_rows, pixels_apart_), up(rows_, taps_apart_));
+    }
+
+private:
+    static std::int64_t up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+    std::int64_t taps_, rows_;               // of taps
+    std::int64_t pixels_apart_, taps_apart_; // rows of pixels, rows of taps, that meet one row of the image
 };
 
 // ---- spaces
@@ -81,7 +105,12 @@ GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& isa) {
     auto const one_channel = depthwise || lanes || !reads_vectors(s, isa); // a turn
     space.choice("unroll_ic", one_channel ? values_of({best.unroll_ic}) : powers_up_to(isa.lanes(), best.unroll_ic));
     space.choice("chunk", values_of(std::move(chunks)));
-    space.choice("unroll_kh", either(s.kernel[0] > 1, best.unroll_kh));
+    // Where vectors are multiplied, weights stay in registers.
+    auto const of_vectors = depthwise || lanes;
+    kept_weights const kept{s};
+    register_file const registers{isa};
+    space.choice("unroll_kh",
+                 either(s.kernel[0] > 1 && (!of_vectors || registers.holds(1, 1, kept.count(1))), best.unroll_kh));
     space.choice("oc_inner", either(!lanes, best.oc_inner));
     // Tiles of channels, whole vectors, whose weights fit a share of the caches.
     auto const channels = s.in_channels / s.groups;
@@ -95,11 +124,12 @@ GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& isa) {
         return parts * c.tile_ow * c.tile_oh * c.tile_oc * (one_channel ? 1 : c.unroll_ic) * width *
                (c.unroll_kh ? height : 1);
     };
-    space.constrain([=, most = std::max(products(best), most_products), registers = register_file{isa}, l = isa.lanes(),
+    space.constrain([=, most = std::max(products(best), most_products), l = isa.lanes(),
                      pixels = s.out(0) * s.out(1)](loop::configuration const& knobs) {
         auto const c = conv2d_knobs(knobs);
         auto const tiled = c.tile_ic > 0; // then there is one order of parallel positions
-        return registers.holds(std::int64_t{c.tile_ow} * c.tile_oh, c.tile_oc) && products(c) <= most &&
+        auto const weights = of_vectors && c.unroll_kh ? kept.count(c.tile_oh) : c.tile_oc;
+        return registers.holds(std::int64_t{c.tile_ow} * c.tile_oh, c.tile_oc, weights) && products(c) <= most &&
                (!tiled || (pixels * c.tile_oc * l <= most_sums && !c.oc_inner && c.chunk == 1));
     });
     return space;
@@ -148,7 +178,10 @@ GSUB_LAZY loop::config_space knobs_of(separable_shape const& s, isa const& isa) 
     space.choice("rows", up_to(rows, best.rows));
     space.choice("depthwise_tile_ow", up_to(pixels_of(width, isa), best.depthwise.tile_ow));
     space.choice("depthwise_tile_oh", up_to(std::min<std::int64_t>(height, 4), best.depthwise.tile_oh));
-    space.choice("depthwise_unroll_kh", either(d.kernel[0] > 1, best.depthwise.unroll_kh));
+    kept_weights const kept{d};
+    register_file const registers{isa};
+    space.choice("depthwise_unroll_kh",
+                 either(d.kernel[0] > 1 && registers.holds(1, 1, kept.count(1)), best.depthwise.unroll_kh));
     auto const pixels = std::max(rows, best.rows) * width, columns = blocks(p.out_channels, isa);
     space.choice("pointwise_tile_ow", up_to(pixels_of(pixels, isa), best.pointwise.tile_ow));
     space.choice("pointwise_tile_oc", up_to(std::min(columns, most_vectors), best.pointwise.tile_oc));
@@ -158,11 +191,11 @@ GSUB_LAZY loop::config_space knobs_of(separable_shape const& s, isa const& isa) 
     auto const products = [taps_y = d.kernel[0], taps_x = d.kernel[1]](conv2d_config const& c) {
         return c.tile_ow * c.tile_oh * taps_x * (c.unroll_kh ? taps_y : 1);
     };
-    space.constrain([=, most = std::max(products(best.depthwise), most_products),
-                     registers = register_file{isa}](loop::configuration const& knobs) {
+    space.constrain([=, most = std::max(products(best.depthwise), most_products)](loop::configuration const& knobs) {
         auto const c = separable_knobs(knobs);
+        auto const weights = c.depthwise.unroll_kh ? kept.count(c.depthwise.tile_oh) : 1;
         return c.depthwise.tile_oh <= c.rows && products(c.depthwise) <= most &&
-               registers.holds(std::int64_t{c.depthwise.tile_ow} * c.depthwise.tile_oh, 1) &&
+               registers.holds(std::int64_t{c.depthwise.tile_ow} * c.depthwise.tile_oh, 1, weights) &&
                c.pointwise.tile_ow <= c.rows * width && registers.holds(c.pointwise.tile_ow, c.pointwise.tile_oc);
     });
     return space;

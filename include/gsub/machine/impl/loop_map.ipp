@@ -18,7 +18,7 @@ GSUB_LAZY_BODY std::string_view to_string(loop_match m) noexcept {
 
 namespace detail {
 
-inline constexpr std::size_t most_mapped_loops = 160;
+inline constexpr std::size_t most_mapped_loops = 400;
 
 // How well trips of the assembly fit those of a source loop.
 struct trip_fit {
@@ -88,38 +88,107 @@ private:
         out_.warnings.push_back({f_.blocks[block].line, std::move(text)});
     }
 
+    // Loops and source loops within one of each, in order; all for -1.
+    [[nodiscard]] std::vector<std::int32_t> loops_in(std::int32_t l) const {
+        std::vector<std::int32_t> out;
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(loops().size()); ++i)
+            if (i != l && (l < 0 || is_in(i, l))) out.push_back(i);
+        return out;
+    }
+    [[nodiscard]] std::vector<std::int32_t> sources_in(std::int32_t s) const {
+        std::vector<std::int32_t> out;
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(sources_.size()); ++i)
+            if (i != s && (s < 0 || source_in(i, s))) out.push_back(i);
+        return out;
+    }
+    [[nodiscard]] bool is_in(std::int32_t l, std::int32_t around) const noexcept {
+        while (l >= 0 && l != around) l = loop(l).parent;
+        return l == around;
+    }
+    [[nodiscard]] bool source_in(std::int32_t s, std::int32_t around) const noexcept {
+        while (s >= 0 && s != around) s = sources_[static_cast<std::size_t>(s)].parent;
+        return s == around;
+    }
+
     void align() {
+        align(loops_in(-1), sources_in(-1));
+        find_unknown();
+        for (std::size_t l = 0; l < loops().size(); ++l)
+            if (out_.loops[l].how == loop_match::unmatched) attach(static_cast<std::int32_t>(l));
+    }
+    // Aligns some loops with some source loops.
+    void align(std::vector<std::int32_t> const& mine, std::vector<std::int32_t> const& theirs) {
+        auto const place = [](std::vector<std::int32_t> const& of, std::int32_t i) {
+            auto const found = std::lower_bound(of.begin(), of.end(), i);
+            return found != of.end() && *found == i ? static_cast<std::int32_t>(found - of.begin()) : -1;
+        };
         std::vector<std::int32_t> of_assembly, of_source;
-        for (auto const& l : loops()) of_assembly.push_back(l.parent);
-        for (auto const& s : sources_) of_source.push_back(s.parent);
+        for (auto const l : mine) of_assembly.push_back(place(mine, loop(l).parent));
+        for (auto const s : theirs) of_source.push_back(place(theirs, sources_[static_cast<std::size_t>(s)].parent));
         auto const size = [](std::int64_t trips) {
             return trips < 1 ? 0.0 : std::min(std::log2(static_cast<double>(trips)), 40.0);
         };
-        auto const match = [&](std::int32_t l, std::int32_t s) {
-            return fit_trips(loop(l).trips(), source_trips(s)).cost;
-        };
-        auto const drop = [&](std::int32_t l) { return 1.0 + 0.05 * size(loop(l).trips()); };
+        auto const trips = [&](std::int32_t l) { return loop(mine[static_cast<std::size_t>(l)]).trips(); };
+        auto const wanted = [&](std::int32_t s) { return source_trips(theirs[static_cast<std::size_t>(s)]); };
+        auto const match = [&](std::int32_t l, std::int32_t s) { return fit_trips(trips(l), wanted(s)).cost; };
+        auto const drop = [&](std::int32_t l) { return 1.0 + 0.05 * size(trips(l)); };
         // What compilers unroll away is innermost: a loop around others hardly goes before them.
-        std::vector<int> height(sources_.size(), 0);
-        for (auto i = sources_.size(); i-- > 0;)
-            if (sources_[i].parent >= 0) {
-                auto& around = height[static_cast<std::size_t>(sources_[i].parent)];
+        std::vector<int> height(theirs.size(), 0);
+        for (auto i = theirs.size(); i-- > 0;)
+            if (of_source[i] >= 0) {
+                auto& around = height[static_cast<std::size_t>(of_source[i])];
                 around = std::max(around, height[i] + 1);
             }
         auto const skip = [&](std::int32_t s) {
             auto const around = 0.3 * height[static_cast<std::size_t>(s)];
-            return around + (source_trips(s) < 0 ? 1.0 : 0.3 + 0.1 * size(source_trips(s)));
+            return around + (wanted(s) < 0 ? 1.0 : 0.3 + 0.1 * size(wanted(s)));
         };
         auto const found = tree_alignment{std::span{std::as_const(of_assembly)}, std::span{std::as_const(of_source)},
                                           match, drop, skip}
                                .matches();
         for (std::size_t l = 0; l < found.size(); ++l) {
+            auto& m = mapped(mine[l]);
+            m = {};
             if (found[l] < 0) continue;
-            auto const fit = fit_trips(loops()[l].trips(), source_trips(found[l]));
-            out_.loops[l] = {fit.how, found[l], fit.divisor, 1, 1};
+            auto const fit = fit_trips(loop(mine[l]).trips(), wanted(found[l]));
+            m = {fit.how, theirs[static_cast<std::size_t>(found[l])], fit.divisor, 1, 1};
         }
-        for (std::size_t l = 0; l < found.size(); ++l)
-            if (found[l] < 0) attach(static_cast<std::int32_t>(l));
+    }
+
+    // A loop of unknown trips that matches none, around loops of a source loop that is gone: it is that one, of which
+    // some turns stand outside, as compilers peel those that take another way. What is in it is aligned anew: the
+    // peeled turns have copies of it.
+    void find_unknown() {
+        for (auto l = static_cast<std::int32_t>(loops().size()); l-- > 0;) {
+            if (mapped(l).how != loop_match::unmatched || loop(l).tests != 0) continue;
+            auto const s = gone_around(l);
+            if (s < 0) continue;
+            auto copies = false; // outside
+            for (std::int32_t i = 0; i < static_cast<std::int32_t>(loops().size()); ++i)
+                copies = copies ||
+                         (!is_in(i, l) && mapped(i).how != loop_match::unmatched && source_in(mapped(i).source, s));
+            align(loops_in(l), sources_in(s));
+            mapped(l) = {copies ? loop_match::peeled : loop_match::given, s, 1, 1, 1};
+        }
+    }
+    // The innermost source loop that no loop matches, and that is around what the loops in a loop match; -1: none.
+    [[nodiscard]] std::int32_t gone_around(std::int32_t l) {
+        auto around = loop(l).parent;
+        while (around >= 0 && mapped(around).how == loop_match::unmatched) around = loop(around).parent;
+        auto const top = around < 0 ? -1 : mapped(around).source;
+        std::vector<std::int32_t> inside;
+        for (auto const i : loops_in(l))
+            if (mapped(i).how != loop_match::unmatched) inside.push_back(mapped(i).source);
+        if (inside.empty()) return -1;
+        for (auto s = sources_[static_cast<std::size_t>(inside.front())].parent; s >= 0 && s != top;
+             s = sources_[static_cast<std::size_t>(s)].parent) {
+            auto const all = std::all_of(inside.begin(), inside.end(), [&](auto i) { return source_in(i, s); });
+            auto const taken = std::any_of(out_.loops.begin(), out_.loops.end(), [&](mapped_loop const& m) {
+                return m.how != loop_match::unmatched && m.source == s;
+            });
+            if (all && !taken) return s;
+        }
+        return -1;
     }
 
     // A loop that matches none: what a loop beside it leaves, another version of it, or a part of what is around it.
@@ -166,9 +235,11 @@ private:
         }
         m.tests = static_cast<double>(of.tests);
         if (of.tests == 0) {
-            auto const of_source = m.how == loop_match::given && m.source >= 0;
+            auto const peeled = m.how == loop_match::peeled;
+            auto const of_source = (m.how == loop_match::given || peeled) && m.source >= 0;
             auto const source = of_source ? sources_[static_cast<std::size_t>(m.source)] : source_loop{};
-            auto const given = source.trips >= 0 ? static_cast<double>(source.trips) : source.mean;
+            auto given = source.trips >= 0 ? static_cast<double>(source.trips) : source.mean;
+            if (peeled && given > 1) given -= 1; // how many is not known: one at least
             m.tests = given >= 0 ? given + (of.tests_last ? 0 : 1) : 1;
             if (given < 0)
                 warn(of.header, format_text("how often loop {} runs is not known: it counts once",

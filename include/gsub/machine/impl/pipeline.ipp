@@ -180,6 +180,7 @@ GSUB_LAZY std::pair<double, std::uint32_t> port_pressure(std::span<instruction_w
         add(w.own);
         if (w.folds) add(w.load);
     }
+    GSUB_ASSERT(sets.size() <= most_port_sets, "a port table has few different sets of ports");
     std::sort(sets.begin(), sets.end()); // of equal unions the same one for any order of instructions
     std::pair<double, std::uint32_t> most{0, 0};
     for (std::size_t subset = 1; subset < std::size_t{1} << sets.size(); ++subset) {

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <iterator>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 
 namespace gsub {
 
@@ -52,12 +56,37 @@ inline constexpr host_feature host_features[] = {
 };
 #endif
 
+// Of AArch64: the bit in the words of capabilities that Linux tells each process, by the names that it has for them.
+struct linux_capability {
+    cpu_feature what;
+    int word; // 0: AT_HWCAP, 1: AT_HWCAP2
+    int bit;
+};
+inline constexpr linux_capability aarch64_features[] = {
+    {{"-march=armv8-a+simd", "asimd", "aarch64"}, 0, 1},
+    {{"-march=armv8.2-a+fp16", "asimdhp", "aarch64"}, 0, 10},
+    {{"-march=armv8.2-a+dotprod", "asimddp", "aarch64"}, 0, 20},
+    {{"-march=armv8.2-a+sve", "sve", "aarch64"}, 0, 22},
+    {{"-march=armv8.2-a+sve2", "sve2", "aarch64"}, 1, 1},
+    {{"-march=armv8.2-a+i8mm", "i8mm", "aarch64"}, 1, 13},
+    {{"-march=armv8.2-a+bf16", "bf16", "aarch64"}, 1, 14},
+};
+GSUB_INLINE bool is_present([[maybe_unused]] linux_capability const& c) noexcept {
+#if defined(__aarch64__) && defined(__linux__)
+    return (std::uint64_t{getauxval(c.word == 0 ? AT_HWCAP : AT_HWCAP2)} >> c.bit & 1) != 0;
+#else
+    return false;
+#endif
+}
+
 } // namespace detail
 
 GSUB_INLINE std::span<cpu_feature const> cpu_features() noexcept {
     static constexpr auto rows = [] {
-        std::array<cpu_feature, std::size(detail::host_features)> out{};
-        for (std::size_t i = 0; i < out.size(); ++i) out[i] = detail::host_features[i].what;
+        constexpr auto first = std::size(detail::host_features), second = std::size(detail::aarch64_features);
+        std::array<cpu_feature, first + second> out{};
+        for (std::size_t i = 0; i < first; ++i) out[i] = detail::host_features[i].what;
+        for (std::size_t i = 0; i < second; ++i) out[first + i] = detail::aarch64_features[i].what;
         return out;
     }();
     return rows;
@@ -70,8 +99,11 @@ GSUB_INLINE cpu_feature const* feature_of_option(std::string_view option) noexce
 }
 
 GSUB_INLINE bool host_has(std::string_view word) noexcept {
+    if (word.empty()) return false;
     return std::any_of(std::begin(detail::host_features), std::end(detail::host_features),
-                       [&](auto const& f) { return !word.empty() && f.what.word == word && f.present(); });
+                       [&](auto const& f) { return f.what.word == word && f.present(); }) ||
+           std::any_of(std::begin(detail::aarch64_features), std::end(detail::aarch64_features),
+                       [&](auto const& f) { return f.what.word == word && detail::is_present(f); });
 }
 
 } // namespace gsub

@@ -122,6 +122,7 @@ GSUB_LAZY_BODY std::string measured_port_table::check(measured_ports const& foun
     if (!is_number(found.accumulate_latency, 0, 1000))
         return format_text("accumulate_latency is {}, not from 0 to 1000", found.accumulate_latency);
     std::array<bool, instruction_classes> has{};
+    std::vector<std::uint32_t> sets;
     for (auto const& u : found.uses) {
         auto const at = [&](std::string_view what, double x) {
             return format_text("{} of {} at {} bytes is {}", what, to_string(u.of), u.bytes, x);
@@ -134,7 +135,10 @@ GSUB_LAZY_BODY std::string measured_port_table::check(measured_ports const& foun
             if (&other < &u && other.of == u.of && other.bytes == u.bytes)
                 return format_text("{} at {} bytes stands there twice", to_string(u.of), u.bytes);
         has[static_cast<std::size_t>(u.of)] = true;
+        if (std::find(sets.begin(), sets.end(), u.ports) == sets.end()) sets.push_back(u.ports);
     }
+    if (sets.size() > most_port_sets)
+        return format_text("the uses have {} different sets of ports, more than {}", sets.size(), most_port_sets);
     for (std::size_t c = 0; c < has.size(); ++c)
         if (!has[c]) return format_text("{} is missing", to_string(static_cast<instruction_class>(c)));
     return {};

@@ -34,10 +34,10 @@ GSUB_INLINE std::uint64_t cache_bytes(int level) {
     return 0;
 }
 
-// By the name that the processor reports alone: one that is called by a row's name multiplies as its set says.
+// Of the row of the processor, by the name that it reports or that the row has.
 GSUB_INLINE std::int32_t fma_per_cycle_of(target const& t) {
     for (auto const& row : microarchitectures())
-        if (row.isa == t.isa && row.reported_as(t.name)) return row.fma_per_cycle;
+        if (row.isa == t.isa && (t.name == row.name || row.reported_as(t.name))) return row.fma_per_cycle;
     return 0;
 }
 
