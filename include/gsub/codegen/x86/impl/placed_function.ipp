@@ -1,8 +1,13 @@
 #pragma once
 
 #include <gsub/codegen/x86/impl/branch_merger.hpp>
+#include <gsub/codegen/x86/impl/index_simplifier.hpp>
+#include <gsub/codegen/x86/impl/loop_hoister.hpp>
+#include <gsub/codegen/x86/impl/loop_unroller.hpp>
 #include <gsub/codegen/x86/impl/placed_function.hpp>
 #include <gsub/codegen/x86/impl/range_splitting.hpp>
+#include <gsub/codegen/x86/impl/reduction_splitter.hpp>
+#include <gsub/codegen/x86/impl/scalar_forwarding.hpp>
 #include <gsub/codegen/x86/impl/scratch_registers.hpp>
 #include <gsub/core/format.hpp>
 
@@ -44,16 +49,27 @@ GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t> vector_places(mach
     return {std::move(places), registers - kept};
 }
 
+// The kernel with fewer indices, conditions and turns, whose turns do less.
+GSUB_LAZY [[nodiscard]] kernel simplified(kernel const& k, std::int32_t registers) {
+    loop_unroller<> unroller{index_simplifier<>{k}.run()};
+    auto made = unroller.run();
+    if (unroller.has_unrolled()) made = index_simplifier<>{std::move(made)}.run();
+    made = branch_merger<>{reduction_splitter<>{std::move(made)}.run()}.run();
+    loop_hoister<> hoister{scalar_forwarding<>{std::move(made)}.run(), registers};
+    made = hoister.run();
+    return hoister.has_changed() ? branch_merger<>{std::move(made)}.run() : made;
+}
+
 GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
     if (!isa.runs(isa::avx2)) not_in_machine_code(isa.name);
     // Vectors of 64 bytes alone need AVX-512; shorter ones, of kernels with wide elements, are those of AVX2.
     auto const masks = k.lanes == isa::avx512.lanes() && isa.runs(isa::avx512);
     if (!masks && k.lanes != isa::avx2.lanes() && k.lanes != isa::avx2.lanes() / 2)
         not_in_machine_code(format_text("vectors of {} lanes", k.lanes));
-    placed_function out{branch_merger<>{k}.run()};
-    out.made = machine_lowering<>{out.merged, masks}.run();
-    out.lanes = k.lanes, out.masks = masks;
     auto const registers = masks ? isa::avx512.registers : isa::avx2.registers;
+    placed_function out{simplified(k, registers)};
+    out.made = machine_lowering<>{out.merged, masks, isa.runs(isa::avx512)}.run();
+    out.lanes = k.lanes, out.masks = masks;
     range_splitter<>{out.made, registers, k.lanes}.run();
     std::tie(out.vectors, out.vector_registers) = vector_places(out.made, registers, k.lanes);
     linear_scan<> scan{out.made, false};
