@@ -2,6 +2,7 @@
 #include "codegen/compiled_kernel.hpp"
 #include "codegen/function_errors.hpp"
 #include "codegen/kernel_program.hpp"
+#include "codegen/random_kernel.hpp"
 #include "loop/random_schedule.hpp"
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/codegen/x86/emit_x86.hpp>
@@ -16,6 +17,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -97,6 +100,75 @@ TEST_CASE("kernels of every kind compute as machine code what their instructions
     for (auto const* isa : sets()) {
         auto const all = kernel_program::grid(*isa);
         for (auto const& k : all) CHECK((check_meaning(k, *isa) || k.name.starts_with("cast of")));
+    }
+}
+
+TEST_CASE("kernels of any statements compute as machine code what their instructions say") {
+    for (auto const* isa : sets()) {
+        auto taken = 0;
+        for (std::uint64_t seed = 0; seed < 400; ++seed) {
+            CAPTURE(seed);
+            taken += check_meaning(random_kernel::maker{seed, isa->lanes()}.run(), *isa);
+        }
+        CHECK(taken == 400);
+    }
+}
+
+TEST_CASE("numbers divided by a root in a loop are what they would be, zero, infinite and NaN ones too") {
+    using codegen::opcode;
+    constexpr auto infinity = std::numeric_limits<float>::infinity();
+    float const numbers[] = {0, -0.0f, 1, -3, 1e-40f, 1e38f, infinity, -infinity, std::nanf("")};
+    for (auto const* isa : sets())
+        for (auto const square : {0.0f, 1e-45f, 1e-38f, 4.0f, 1e38f, infinity, -1.0f, std::nanf("")}) {
+            auto const l = isa->lanes();
+            codegen::kernel k;
+            k.name = "roots", k.lanes = l, k.registers = 4, k.names = {"i"};
+            k.buffers = {{.name = "x", .dims = {20 * l}},
+                         {.name = "square", .dims = {1}},
+                         {.name = "y", .dims = {20 * l}, .written = true}};
+            k.body.emplace_back().code = {{.op = opcode::broadcast, .result = 0, .buffer = 1, .offset = 0},
+                                          {.op = opcode::compute,
+                                           .function = loop::scalar_op::square_root,
+                                           .result = 1,
+                                           .operands = {0, -1, -1},
+                                           .offset = 0}};
+            auto& loop = k.body.emplace_back();
+            loop.kind = codegen::statement_kind::loop, loop.var = 0, loop.begin = {{0}}, loop.end = {{20}};
+            auto const at = codegen::affine::of(0, l);
+            loop.body.emplace_back().code = {
+                {.op = opcode::load, .result = 2, .buffer = 0, .offset = at, .lanes = l},
+                {.op = opcode::compute,
+                 .function = loop::scalar_op::divide,
+                 .result = 3,
+                 .operands = {2, 1, -1},
+                 .offset = 0},
+                {.op = opcode::store, .operands = {3, -1, -1}, .buffer = 2, .offset = at, .lanes = l}};
+            auto const made = emit_x86(k, *isa).value();
+            std::vector<float> x(static_cast<std::size_t>(20 * l)), y(x.size());
+            for (std::size_t n = 0; n < x.size(); ++n) x[n] = numbers[n % std::size(numbers)];
+            auto by = square;
+            void* addresses[] = {x.data(), &by, y.data()};
+            reinterpret_cast<codegen::kernel_function>(made.entry)(addresses, 0, 1);
+            auto wrong = 0;
+            for (std::size_t n = 0; n < x.size(); ++n) {
+                auto const expected = x[n] / std::sqrt(square);
+                wrong += !(y[n] == expected || (std::isnan(y[n]) && std::isnan(expected)) ||
+                           std::abs(y[n] - expected) <= 2e-7f * std::abs(expected));
+            }
+            CAPTURE(square);
+            CHECK(wrong == 0);
+        }
+}
+
+TEST_CASE("a small kernel saves no registers: its first instruction is none of a frame") {
+    for (auto const* isa : sets()) {
+        auto const made = emit_x86(
+            lower(kernels::elementwise_nest(isa->lanes(), 1, std::vector<kernels::elementwise_op>{{}}, *isa), "k")
+                .value(),
+            *isa);
+        auto const first = *static_cast<std::uint8_t const*>(made.value().entry);
+        CHECK((first < 0x50 || first > 0x57)); // push
+        CHECK(first != 0x41);                  // push of r8 and above
     }
 }
 

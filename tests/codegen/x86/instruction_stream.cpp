@@ -4,8 +4,13 @@
 #include <gsub/codegen/x86/instruction_stream.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/kernels/knobs.hpp>
+#include <gsub/kernels/row_reduction.hpp>
+#include <gsub/loop/schedule.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace instruction_stream_test {
@@ -138,6 +143,189 @@ TEST_CASE("where one vector a row is multiplied, its elements are read within th
     auto folded = 0;
     for (auto const& i : s.code) folded += i.what == instruction_class::fma && i.folds_load() && i.memory.broadcast;
     CHECK(folded >= 8);
+}
+
+// ---- what code leaves out
+
+using codegen::opcode;
+
+// Instructions of a class in the turns of innermost loops.
+std::ptrdiff_t in_loops(codegen::instruction_stream const& s, instruction_class what) {
+    return std::count_if(s.code.begin(), s.code.end(), [&](auto const& i) {
+        auto const& of = s.regions[static_cast<std::size_t>(std::max(i.loop, 0))];
+        return i.what == what && i.loop >= 0 && of.inner && of.of->var != s.lowered->parallel;
+    });
+}
+std::ptrdiff_t all_of(codegen::instruction_stream const& s, instruction_class what) {
+    return std::count_if(s.code.begin(), s.code.end(), [&](auto const& i) { return i.what == what; });
+}
+codegen::statement loop_of(codegen::variable v, std::int64_t turns, std::vector<codegen::statement> body) {
+    codegen::statement s;
+    s.kind = codegen::statement_kind::loop, s.var = v, s.begin = {{0}}, s.end = {{turns}}, s.body = std::move(body);
+    return s;
+}
+codegen::statement block_of(std::vector<codegen::instruction> code) {
+    codegen::statement s;
+    s.code = std::move(code);
+    return s;
+}
+// A kernel of one read and one written buffer, for whose positions statements are run.
+codegen::kernel kernel_of(std::vector<codegen::statement> body, isa const& isa) {
+    codegen::kernel k;
+    k.name = "k", k.lanes = isa.lanes(), k.registers = 16, k.names = {"p", "i", "j"}, k.parallel = 0;
+    k.parallel_extent = 24;
+    k.buffers = {{.name = "x", .dims = {1 << 16}}, {.name = "y", .dims = {1 << 16}, .written = true}};
+    k.body = {loop_of(0, 0, std::move(body))};
+    return k;
+}
+std::vector<codegen::instruction> copy_of(codegen::affine from, codegen::affine to, isa const& isa) {
+    return {{.op = opcode::load, .result = 0, .buffer = 0, .offset = std::move(from), .lanes = isa.lanes()},
+            {.op = opcode::store, .operands = {0, -1, -1}, .buffer = 1, .offset = std::move(to), .lanes = isa.lanes()}};
+}
+constexpr isa const* both[] = {&isa::avx512, &isa::avx2};
+
+TEST_CASE("layer normalisation divides in no loop, and reads no number there that it kept in memory") {
+    using kernels::reduction_step;
+    using loop::scalar_op;
+    for (auto const* isa : both) {
+        kernels::row_reduction_shape p;
+        p.dims = {3, 32 * isa->lanes()};
+        p.arrays = {kernels::array_view::contiguous(p.dims)};
+        p.ops = {{reduction_step::sum, {scalar_op::add, 0, -1, 0}},
+                 {reduction_step::elementwise, {scalar_op::divide, 1, -1, 512}},
+                 {reduction_step::elementwise, {scalar_op::subtract, 0, 2, 0}},
+                 {reduction_step::elementwise, {scalar_op::multiply, 3, 3, 0}},
+                 {reduction_step::sum, {scalar_op::add, 4, -1, 0}},
+                 {reduction_step::elementwise, {scalar_op::add, 5, -1, 1e-3}},
+                 {reduction_step::elementwise, {scalar_op::square_root, 6, -1, 0}},
+                 {reduction_step::elementwise, {scalar_op::divide, 3, 7, 0}}};
+        p.results = {{8, true}};
+        auto const s = instructions_of(codegen::lower(kernels::row_reduction_nest(p, *isa), "k").value(), *isa).value();
+        CHECK(in_loops(s, instruction_class::divide) == 0);
+        CHECK(in_loops(s, instruction_class::broadcast) == 0);
+        CHECK(all_of(s, instruction_class::divide) == 1); // of the root; the other one is an exact product
+        // Sums of a loop have four accumulators, which do not wait for each other.
+        auto const sums = in_loops(s, instruction_class::fma);
+        CHECK(sums == 4);
+        std::set<machine::register_id> accumulators;
+        for (auto const& i : s.code)
+            if (i.what == instruction_class::fma) accumulators.insert(i.defs.begin(), i.defs.end());
+        CHECK(accumulators.size() == 4);
+    }
+}
+
+TEST_CASE("an entry is chosen before the loop that moves it: a turn reads, writes, counts and jumps") {
+    for (auto const* isa : both) {
+        auto const n = 32 * isa->lanes();
+        loop::expression_builder e{"gather"};
+        auto const i = e.spatial("i", 12), x = e.spatial("x", n);
+        auto const from = e.input("from", {9 * n}), chosen = e.input("chosen", {12}, dtype::i64);
+        auto const y = e.output("y", {12, n}), status = e.output("status", {1}, dtype::i32);
+        loop::schedule plan{e.store(y, {i, x}, e.at(from, {x}, e.at(chosen, {i}), 9, n, status))};
+        plan.vectorize(plan.split(plan.loop_of("x"), isa->lanes()).second);
+        auto const s = instructions_of(codegen::lower(plan.finish(), "k").value(), *isa).value();
+        CHECK(in_loops(s, instruction_class::load) == 1);
+        CHECK(in_loops(s, instruction_class::store) == 1);
+        CHECK(in_loops(s, instruction_class::integer) == 1);
+        CHECK(in_loops(s, instruction_class::branch) == 1);
+    }
+}
+
+TEST_CASE("addresses that advance alike advance once, and are what is counted") {
+    for (auto const* isa : both) {
+        std::int64_t const l = isa->lanes();
+        auto const p = codegen::affine::of(0, 64 * l), i = codegen::affine::of(1, l);
+        auto const s =
+            instructions_of(kernel_of({loop_of(1, 64, {block_of(copy_of(p + i, p + i, *isa))})}, *isa), *isa).value();
+        CHECK(in_loops(s, instruction_class::integer) == 1);
+        CHECK(in_loops(s, instruction_class::branch) == 1);
+    }
+}
+
+TEST_CASE("loops of nothing are none") {
+    for (auto const* isa : both) {
+        auto const copy = block_of(copy_of(codegen::affine::of(0), codegen::affine::of(0), *isa));
+        auto const s = instructions_of(kernel_of({copy, loop_of(1, 64, {})}, *isa), *isa).value();
+        CHECK(s.code.size() == instructions_of(kernel_of({copy}, *isa), *isa).value().code.size());
+    }
+}
+
+TEST_CASE("turns of a short loop decide no conditions, and read nothing twice") {
+    for (auto const* isa : both) {
+        std::int64_t const l = isa->lanes();
+        auto const p = codegen::affine::of(0, 16 * l), i = codegen::affine::of(1, l);
+        codegen::statement branch;
+        branch.kind = codegen::statement_kind::branch;
+        branch.conditions = {{codegen::affine::of(1), 7}};
+        branch.body = {block_of(copy_of(p, p + i, *isa))};
+        branch.otherwise = {block_of(copy_of(p, p + i + codegen::affine{l}, *isa))};
+        auto const s = instructions_of(kernel_of({loop_of(1, 9, {branch})}, *isa), *isa).value();
+        CHECK(all_of(s, instruction_class::branch) == 3); // whether there is a position, and another one; the return
+        CHECK(all_of(s, instruction_class::store) == 9);
+        CHECK(std::count_if(s.code.begin(), s.code.end(), [&](auto const& of) {
+                  return of.what == instruction_class::load && of.memory.bytes == isa->vector_bytes;
+              }) == 1);
+    }
+}
+
+TEST_CASE("an index that its range makes another one takes no division, and two of one variable share theirs") {
+    for (auto const* isa : both) {
+        auto const index = [](codegen::variable v, codegen::variable of, std::int64_t divisor, std::int64_t extent) {
+            codegen::statement s;
+            s.kind = codegen::statement_kind::fused_index;
+            s.var = v, s.of = of, s.divisor = divisor, s.extent = extent;
+            return s;
+        };
+        std::int64_t const l = isa->lanes();
+        auto const direct =
+            instructions_of(
+                kernel_of({block_of(copy_of(codegen::affine::of(0, l), codegen::affine::of(0, l), *isa))}, *isa), *isa)
+                .value();
+        auto const same =
+            instructions_of(kernel_of({index(1, 0, 1, 24), index(2, 1, 1, 31),
+                                       block_of(copy_of(codegen::affine::of(1, l), codegen::affine::of(2, l), *isa))},
+                                      *isa),
+                            *isa)
+                .value();
+        CHECK(same.code.size() == direct.code.size());
+        auto const split =
+            instructions_of(kernel_of({index(1, 0, 6, 4), index(2, 0, 1, 6),
+                                       block_of(copy_of(codegen::affine::of(1, l), codegen::affine::of(2, l), *isa))},
+                                      *isa),
+                            *isa)
+                .value();
+        auto const divided =
+            instructions_of(kernel_of({index(1, 0, 6, 4),
+                                       block_of(copy_of(codegen::affine::of(1, l), codegen::affine::of(1, l), *isa))},
+                                      *isa),
+                            *isa)
+                .value();
+        CHECK(split.code.size() <= divided.code.size() + 3); // a copy, a product and a sum
+    }
+}
+
+TEST_CASE("lanes by which loads permute are read once, before the loops") {
+    for (auto const* isa : both) {
+        std::int64_t const l = isa->lanes();
+        auto code = copy_of(codegen::affine::of(1, l), codegen::affine::of(1, l), *isa);
+        code[0].order.assign(static_cast<std::size_t>(l), 0);
+        auto const s = instructions_of(kernel_of({loop_of(1, 64, {block_of(code)})}, *isa), *isa).value();
+        CHECK(in_loops(s, instruction_class::shuffle) == 1);
+        CHECK(in_loops(s, instruction_class::load) == 0);
+    }
+}
+
+TEST_CASE("integers of 64 bits become numbers by one instruction where there is one") {
+    for (auto const* isa : both) {
+        auto const lanes = isa->lanes(8);
+        loop::expression_builder e{"numbers"};
+        auto const x = e.spatial("x", lanes);
+        auto const a = e.input("a", {lanes}, dtype::i64), y = e.output("y", {lanes});
+        loop::schedule plan{e.store(y, {x}, cast(e.at(a, {x}), dtype::f32))};
+        plan.vectorize(plan.split(plan.loop_of("x"), lanes).second);
+        auto const s = instructions_of(codegen::lower(plan.finish(), "k").value(), *isa).value();
+        CHECK(all_of(s, instruction_class::convert) == (isa == &isa::avx512 ? 1 : lanes));
+    }
 }
 
 TEST_CASE("what machine code does not do is refused by its name") {

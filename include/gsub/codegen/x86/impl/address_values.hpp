@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -60,40 +62,85 @@ public:
     /// A new value of an affine expression.
     [[nodiscard]] std::int32_t value_of(affine const& a) {
         auto const made = new_integer();
-        set(made, a.constant());
-        for (auto const& t : a.terms()) add_to(made, known_value(t.of), t.factor);
+        auto terms = a.terms();
+        if (terms.empty() || terms[0].factor != 1) {
+            set(made, a.constant());
+        } else {
+            move(made, known_value(terms[0].of));
+            terms = terms.subspan(1);
+        }
+        for (auto const& t : terms) add_to(made, known_value(t.of), t.factor);
+        if (!a.terms().empty() && a.terms()[0].factor == 1) add_to(made, a.constant());
         return made;
     }
 
     // ---- pointers
 
+    /// The variable that is the entry which a choice gives.
+    [[nodiscard]] variable choice(reg r) const { return static_cast<variable>(k_.names.size()) + r; }
+    /// Where an instruction reads or writes, in elements of its buffer.
+    [[nodiscard]] affine offset_of(instruction const& i) const {
+        auto const chosen = i.op == opcode::load && i.operands[0] >= 0;
+        return chosen ? i.offset + affine::of(choice(i.operands[0]), i.entry) : i.offset;
+    }
+
     /// Where an element of a buffer is.
     [[nodiscard]] machine_address place(std::int32_t buffer, affine const& offset) {
         auto const size = element_size(buffer);
         auto const terms = ordered(offset);
-        auto const base = pointer_to(buffer, terms, terms.size());
+        auto out = pointer_to(buffer, terms, terms.size());
         auto const bytes = offset.constant() * size;
         if (bytes >= std::numeric_limits<std::int32_t>::min() / 2 &&
-            bytes <= std::numeric_limits<std::int32_t>::max() / 2)
-            return {base, static_cast<std::int32_t>(bytes)};
-        auto const further = new_integer();
-        move(further, base);
+            bytes <= std::numeric_limits<std::int32_t>::max() / 2) {
+            out.displacement = static_cast<std::int32_t>(bytes);
+            return out;
+        }
+        auto const further = sum_of(out);
         add_to(further, bytes);
-        return {further, 0};
+        return {.base = further};
     }
 
-    /// Makes the pointers whose last variable is `v`, of what statements read and write.
-    void make_pointers(variable v, statement const* first, statement const* last) {
-        each_access(first, last, [&](std::int32_t buffer, affine const& offset) {
-            auto const terms = ordered(offset);
-            auto const at = std::find_if(terms.begin(), terms.end(), [&](auto const& t) { return t.of == v; });
-            if (at != terms.end()) pointer_to(buffer, terms, static_cast<std::size_t>(at - terms.begin()) + 1);
-        });
+    /// Makes the pointers whose last variable is `v`, of what statements read and write. `now`: the number that it is.
+    void make_pointers(variable v, statement const* first, statement const* last,
+                       std::optional<std::int64_t> now = std::nullopt) {
+        now_ = now;
+        each_prefix(v, first, last,
+                    [&](std::int32_t buffer, auto const& terms) { pointer_to(buffer, terms, terms.size()); });
+        now_ = std::nullopt;
     }
-    /// Advances the pointers whose last variable is `v` by one turn of its loop.
+    /// Makes them for an innermost loop of `v`, which begins with the number `now`, so that those which advance alike
+    /// have one index. Gives the index of the most of them and its bytes a turn; -1: there is none.
+    std::pair<std::int32_t, std::int64_t> make_indices(variable v, statement const* first, statement const* last,
+                                                       std::int64_t now) {
+        std::map<std::int64_t, int> advancing; // pointers, by bytes a turn
+        std::vector<pointer> wanted;
+        each_prefix(v, first, last, [&](std::int32_t buffer, auto const& terms) {
+            if (std::ranges::any_of(wanted, [&](auto const& p) { return p.buffer == buffer && p.terms == terms; }))
+                return;
+            wanted.push_back({buffer, {}, terms});
+            ++advancing[terms.back().factor * element_size(buffer)];
+        });
+        std::pair<std::int32_t, std::int64_t> most{-1, 0};
+        for (auto const& [bytes, count] : advancing) {
+            if (bytes <= 0 || (most.first >= 0 && count <= advancing.at(most.second))) continue;
+            most = {most.first < 0 ? new_integer() : most.first, bytes};
+        }
+        for (auto& p : wanted) {
+            if (p.terms.back().factor * element_size(p.buffer) != most.second) continue;
+            auto at = pointer_to(p.buffer, p.terms, p.terms.size() - 1);
+            if (at.index >= 0) at = {.base = sum_of(at)};
+            at.index = most.first;
+            pointers_.push_back({p.buffer, at, p.terms});
+        }
+        if (most.first >= 0) set(most.first, now * most.second);
+        make_pointers(v, first, last, now);
+        return most;
+    }
+    /// Advances the pointers whose last variable is `v` by one turn of its loop, but for those that have an index.
     void advance(variable v) {
         for (auto const& p : pointers_)
-            if (p.terms.back().of == v) add_to(p.value, p.terms.back().factor * element_size(p.buffer));
+            if (p.terms.back().of == v && p.at.index < 0)
+                add_to(p.at.base, p.terms.back().factor * element_size(p.buffer));
     }
 
     /// What is known in a scope, and is forgotten behind it.
@@ -112,7 +159,8 @@ private:
         std::int32_t value = -1;
     };
     struct pointer {
-        std::int32_t buffer = -1, value = -1;
+        std::int32_t buffer = -1;
+        machine_address at{};            // without a displacement
         std::vector<affine::term> terms; // in order
     };
 
@@ -131,37 +179,59 @@ private:
                          [&](auto const& a, auto const& b) { return order_of(a.of) < order_of(b.of); });
         return terms;
     }
-    [[nodiscard]] std::int32_t find(std::int32_t buffer, std::vector<affine::term> const& terms,
-                                    std::size_t length) const {
+    [[nodiscard]] machine_address find(std::int32_t buffer, std::vector<affine::term> const& terms,
+                                       std::size_t length) const {
         for (auto const& p : pointers_)
             if (p.buffer == buffer && p.terms.size() == length &&
                 std::equal(p.terms.begin(), p.terms.end(), terms.begin()))
-                return p.value;
-        return -1;
+                return p.at;
+        return {};
     }
     // The pointer with the first `length` terms: the longest that is known, and what it lacks.
-    std::int32_t pointer_to(std::int32_t buffer, std::vector<affine::term> const& terms, std::size_t length) {
+    machine_address pointer_to(std::int32_t buffer, std::vector<affine::term> const& terms, std::size_t length) {
         auto known = length;
-        std::int32_t base = -1;
-        while (known > 0 && (base = find(buffer, terms, known)) < 0) --known;
-        if (known == 0) base = bases_[static_cast<std::size_t>(buffer)];
-        for (; known < length; ++known) base = extended(buffer, terms, known, base);
-        return base;
+        machine_address at;
+        while (known > 0 && (at = find(buffer, terms, known)).base < 0) --known;
+        if (known == 0) at = {.base = bases_[static_cast<std::size_t>(buffer)]};
+        for (; known < length; ++known) at = {.base = extended(buffer, terms, known, at)};
+        return at;
     }
-    // A pointer with one term more than `base`, which has the first `length`.
-    std::int32_t extended(std::int32_t buffer, std::vector<affine::term> const& terms, std::size_t length,
-                          std::int32_t base) {
+    // A new value of an address.
+    std::int32_t sum_of(machine_address const& at) {
         auto const made = new_integer();
-        move(made, base);
-        add_to(made, known_value(terms[length].of), terms[length].factor * element_size(buffer));
-        pointers_.push_back({buffer, made, {terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(length) + 1}});
+        move(made, at.base);
+        if (at.index >= 0) add_to(made, at.index, 1);
         return made;
     }
+    // A pointer with one term more than another one, which has the first `length`.
+    std::int32_t extended(std::int32_t buffer, std::vector<affine::term> const& terms, std::size_t length,
+                          machine_address const& from) {
+        auto const bytes = terms[length].factor * element_size(buffer);
+        auto const made = sum_of(from);
+        if (now_ && variables_.back().of == terms[length].of)
+            add_to(made, *now_ * bytes);
+        else
+            add_to(made, known_value(terms[length].of), bytes);
+        pointers_.push_back(
+            {buffer, {.base = made}, {terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(length) + 1}});
+        return made;
+    }
+    // The terms up to that of `v` of what statements read and write.
     template <class Visit>
-    static void each_access(statement const* first, statement const* last, Visit const& visit) {
+    void each_prefix(variable v, statement const* first, statement const* last, Visit const& visit) {
+        each_access(first, last, [&](std::int32_t buffer, affine const& offset) {
+            auto terms = ordered(offset);
+            auto const at = std::find_if(terms.begin(), terms.end(), [&](auto const& t) { return t.of == v; });
+            if (at == terms.end()) return;
+            terms.erase(at + 1, terms.end());
+            visit(buffer, terms);
+        });
+    }
+    template <class Visit>
+    void each_access(statement const* first, statement const* last, Visit const& visit) const {
         for (; first != last; ++first) {
             for (auto const& i : first->code)
-                if (i.buffer >= 0) visit(i.buffer, i.offset);
+                if (i.buffer >= 0) visit(i.buffer, offset_of(i));
             for (auto const* const list : {&first->body, &first->otherwise})
                 each_access(list->data(), list->data() + list->size(), visit);
         }
@@ -170,6 +240,7 @@ private:
     kernel const& k_;
     machine_function& made_;
     std::vector<std::int32_t> bases_; // by buffer
+    std::optional<std::int64_t> now_; // the number that the last variable is
     std::vector<known_variable> variables_;
     std::vector<pointer> pointers_;
 };

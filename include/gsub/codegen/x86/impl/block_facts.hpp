@@ -48,6 +48,11 @@ public:
         return found == numbers_.end() ? std::nullopt : std::optional{found->second};
     }
 
+    /// Whether an instruction accumulates sums in all lanes.
+    [[nodiscard]] bool adds_all(instruction const& i) const {
+        return i.op == opcode::accumulate && i.function == loop::scalar_op::add && i.lanes == k_.lanes;
+    }
+
     /// The vector function of an operation; nothing: there is none.
     static std::optional<lane_function> function_of(loop::scalar_op op) {
         using loop::scalar_op;
@@ -142,8 +147,9 @@ private:
                 auto const found = i.operands[o] < 0 ? waiting.end() : waiting.find(i.operands[o]);
                 if (found == waiting.end()) continue;
                 auto const both = waiting.contains(i.operands[0]) && waiting.contains(i.operands[1]);
-                auto const takes =
-                    i.op == opcode::multiply_add ? i.lanes == k_.lanes && (!both || o == 1) : operand_in_memory(i) == o;
+                auto const takes = i.op == opcode::multiply_add ? i.lanes == k_.lanes && (!both || o == 1)
+                                   : i.op == opcode::accumulate ? adds_all(i)
+                                                                : operand_in_memory(i) == o;
                 if (takes) folded_[found->first] = found->second;
                 waiting.erase(found);
             }

@@ -34,8 +34,7 @@ private:
     static bool joins(statement const& a, statement const& b) {
         if (a.kind != b.kind) return false;
         if (a.kind == statement_kind::block) return true;
-        return a.kind == statement_kind::branch && a.otherwise.empty() && b.otherwise.empty() &&
-               same(a.conditions, b.conditions);
+        return a.kind == statement_kind::branch && same(a.conditions, b.conditions);
     }
     static void append(auto& to, auto&& from) {
         to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
@@ -46,6 +45,7 @@ private:
             if (!out.empty() && joins(out.back(), s)) {
                 append(out.back().code, s.code);
                 append(out.back().body, s.body);
+                append(out.back().otherwise, s.otherwise);
             } else {
                 out.push_back(std::move(s));
             }

@@ -29,7 +29,7 @@ enum class machine_op : std::uint8_t {
     choose_entry, ///< the operand in [-n, n) for n = `immediate`, from the end where negative; else 0, and 1 goes to
                   ///< `at`
     // control
-    label,
+    label, ///< `immediate`: the top of a loop
     jump,
     jump_if_less,       ///< first operand < second operand, or `immediate`
     jump_if_not_less,   ///< the same
@@ -40,10 +40,12 @@ enum class machine_op : std::uint8_t {
     leave_fallback,
     // vectors
     splat,         ///< bits of `immediate` in all lanes
+    lane_numbers,  ///< those of table `immediate`
     load,          ///< the first `lanes` from `at`, zero in the others
     gather,        ///< the same, from the places, in elements, of table `immediate`
-    permute,       ///< of all lanes at `at`, those of table `immediate`
-    load_integers, ///< numbers that the first `lanes` integers of 64 bits at `at` are, zero in the others
+    permute,       ///< of all lanes at `at`, those whose numbers the operand has
+    load_integers, ///< numbers that the first `lanes` integers of 64 bits at `at` are, zero in the others; by one
+                   ///< instruction where `immediate` is not zero
     broadcast,     ///< the element at `at`
     store,
     copy,
@@ -104,6 +106,7 @@ struct machine_address {
     std::int32_t base = -1;        ///< integer value; -1: no memory operand
     std::int32_t displacement = 0; ///< in bytes
     bool broadcast = false;        ///< one element for all lanes
+    std::int32_t index = -1;       ///< integer value that is added, in bytes; -1: none
 };
 
 struct machine_instruction {
@@ -122,6 +125,11 @@ struct machine_instruction {
 /// Whether result and operands of an instruction are vectors.
 [[nodiscard]] constexpr bool on_vectors(machine_op op) noexcept {
     return op >= machine_op::splat || op == machine_op::call_unless_finite;
+}
+
+/// Whether an instruction's result is numbers that stand behind the code.
+[[nodiscard]] constexpr bool reads_literal(machine_op op) noexcept {
+    return op == machine_op::splat || op == machine_op::lane_numbers;
 }
 
 /// Stretch of machine code that a statement of the kernel became: the turns of a loop, or a side of a branch.

@@ -36,12 +36,28 @@ protected:
     // Goes to `label` where a bound does not hold.
     void unless(std::vector<loop::bound> const& bounds, std::int32_t label) {
         for (auto const& b : bounds) {
-            auto const value = at_.value_of(b.value);
+            auto const value = condition(b.value, &b == &bounds.front());
             at_.add({.op = machine_op::jump_if_outside,
                      .operands = {value, -1, -1},
                      .label = label,
                      .immediate = b.extent});
         }
+    }
+
+    // The value of an expression, which nothing changes. Those that are computed whatever else holds are known in the
+    // statements behind; a sum is what is known of it, and a constant.
+    std::int32_t condition(affine const& a, bool always) {
+        if (a.constant() == 0 && a.terms().size() == 1 && a.terms()[0].factor == 1)
+            return at_.known_value(a.terms()[0].of);
+        for (auto const& c : conditions_)
+            if (c.of == a) return c.value;
+        auto const made = a.constant() == 0 ? at_.value_of(a) : at_.new_integer();
+        if (a.constant() != 0) {
+            at_.move(made, condition(a - affine{a.constant()}, always));
+            at_.add_to(made, a.constant());
+        }
+        if (always) conditions_.push_back({a, made});
+        return made;
     }
 
     std::int32_t new_vector() { return made_.vectors++; }
@@ -78,7 +94,8 @@ protected:
                                  .at = place_of(i),
                                  .constant_memory = skip < 0 && (i.lanes == k_.lanes || i.op == opcode::broadcast) &&
                                                     !k_.buffers[static_cast<std::size_t>(i.buffer)].written};
-        if (made.op == machine_op::gather || made.op == machine_op::permute) {
+        if (made.op == machine_op::permute) made.operands[0] = lane_numbers_.at(i.order);
+        if (made.op == machine_op::gather) {
             made.immediate = new_table(i, made.at.displacement);
             made.temporaries[0] = new_vector();
         }
@@ -87,6 +104,14 @@ protected:
             at_.leave(scope);
             place_label(skip);
         }
+    }
+    // Lanes by which a load permutes, once for all loops.
+    void define_lane_numbers(instruction const& i) {
+        if (i.op != opcode::load || load_of(i) != machine_op::permute) return;
+        auto const [at, is_new] = lane_numbers_.try_emplace(i.order, -1);
+        if (!is_new) return;
+        at->second = new_vector();
+        at_.add({.op = machine_op::lane_numbers, .result = at->second, .immediate = new_table(i, 0)});
     }
     // Loads that read a tile together, of whose rows most lanes are wanted: reads the rows and exchanges lanes in
     // registers. Marks the loads as done; false where the one at `first` is none of such.
@@ -153,6 +178,15 @@ protected:
                  .immediate = i.integer,
                  .at = at_.place(i.buffer, affine{0})});
         entries_[i.result] = entry;
+        at_.define(at_.choice(i.result), entry);
+    }
+    // Choices of a block are known behind it, and so is what they make of addresses.
+    void keep_choices(statement const& block, statement const* next, statement const* end) {
+        for (auto const& i : block.code)
+            if (i.op == opcode::choose) {
+                at_.define(at_.choice(i.result), entries_.at(i.result));
+                at_.make_pointers(at_.choice(i.result), next, end);
+            }
     }
     // Whether a load may be moved to where it is used.
     [[nodiscard]] bool reads_plainly(instruction const& i) const {
@@ -165,6 +199,11 @@ protected:
     machine_function made_;
     address_values<> at_;
     std::map<reg, std::int32_t> vectors_;
+    struct known_condition {
+        affine of;
+        std::int32_t value = -1;
+    };
+    std::vector<known_condition> conditions_;
 
 private:
     // ---- transposition
@@ -232,19 +271,13 @@ private:
     }
     // In the entry that is chosen, where one is.
     machine_address place_of(instruction const& i) {
-        auto out = at_.place(i.buffer, i.offset);
-        if (i.operands[0] < 0) return out;
-        auto const found = entries_.find(i.operands[0]);
-        if (found == entries_.end()) refuse(i);
-        auto const base = at_.new_integer();
-        at_.move(base, out.base);
-        at_.add_to(base, found->second, i.entry * static_cast<std::int64_t>(byte_size(i.type)));
-        out.base = base;
-        return out;
+        if (i.operands[0] >= 0 && !entries_.contains(i.operands[0])) refuse(i);
+        return at_.place(i.buffer, at_.offset_of(i));
     }
 
     std::map<reg, instruction const*> integer_loads_;
-    std::map<reg, std::int32_t> entries_; // integer values, by choice
+    std::map<reg, std::int32_t> entries_;                            // integer values, by choice
+    std::map<std::vector<std::int64_t>, std::int32_t> lane_numbers_; // vectors, by order of lanes
 };
 
 } // namespace gsub::codegen::detail

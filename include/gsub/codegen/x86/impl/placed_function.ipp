@@ -1,8 +1,13 @@
 #pragma once
 
 #include <gsub/codegen/x86/impl/branch_merger.hpp>
+#include <gsub/codegen/x86/impl/index_simplifier.hpp>
+#include <gsub/codegen/x86/impl/loop_hoister.hpp>
+#include <gsub/codegen/x86/impl/loop_unroller.hpp>
 #include <gsub/codegen/x86/impl/placed_function.hpp>
 #include <gsub/codegen/x86/impl/range_splitting.hpp>
+#include <gsub/codegen/x86/impl/reduction_splitter.hpp>
+#include <gsub/codegen/x86/impl/scalar_forwarding.hpp>
 #include <gsub/codegen/x86/impl/scratch_registers.hpp>
 #include <gsub/codegen/x86/impl/sse_scratch_registers.hpp>
 #include <gsub/codegen/x86/impl/sse_temporaries.hpp>
@@ -48,6 +53,17 @@ GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t> vector_places(mach
     return {std::move(places), registers - kept};
 }
 
+// The kernel with fewer indices, conditions and turns, whose turns do less.
+GSUB_LAZY [[nodiscard]] kernel simplified(kernel const& k, std::int32_t registers) {
+    loop_unroller<> unroller{index_simplifier<>{k}.run()};
+    auto made = unroller.run();
+    if (unroller.has_unrolled()) made = index_simplifier<>{std::move(made)}.run();
+    made = branch_merger<>{reduction_splitter<>{std::move(made)}.run()}.run();
+    loop_hoister<> hoister{scalar_forwarding<>{std::move(made)}.run(), registers};
+    made = hoister.run();
+    return hoister.has_changed() ? branch_merger<>{std::move(made)}.run() : made;
+}
+
 GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
     if (!isa.runs(isa::sse42)) not_in_machine_code(isa.name);
     auto const legacy = !isa.runs(isa::avx2);
@@ -56,12 +72,12 @@ GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
     auto const widest = legacy ? isa::sse42.lanes() : isa::avx2.lanes();
     if (!masks && k.lanes != widest && k.lanes != widest / 2)
         not_in_machine_code(format_text("vectors of {} lanes", k.lanes));
-    placed_function out{branch_merger<>{k}.run()};
-    out.made = machine_lowering<>{out.merged, masks}.run();
-    out.lanes = k.lanes, out.masks = masks, out.legacy = legacy;
-    if (legacy) sse_temporaries<>::drop(out.made);
     // Of two operands, `xmm0` is free for single instructions.
     auto const registers = masks ? isa::avx512.registers : legacy ? isa::sse42.registers - 1 : isa::avx2.registers;
+    placed_function out{simplified(k, registers)};
+    out.made = machine_lowering<>{out.merged, masks, isa.runs(isa::avx512)}.run();
+    out.lanes = k.lanes, out.masks = masks, out.legacy = legacy;
+    if (legacy) sse_temporaries<>::drop(out.made);
     range_splitter<>{out.made, registers, k.lanes, legacy}.run();
     std::tie(out.vectors, out.vector_registers) = vector_places(out.made, registers, k.lanes, legacy);
     if (legacy) sse_temporaries<>::reuse_factors(out.made, out.vectors);

@@ -43,7 +43,7 @@ public:
             if (on_vectors(f_.code[n].op))
                 for (auto const v : f_.code[n].operands)
                     if (v >= 0 && vectors.homes[index(v)] >= 0)
-                        operand(f_.code[index(vectors.homes[index(v)])].at.base, n);
+                        operands_of(f_.code[index(vectors.homes[index(v)])].at, n);
     }
 
     /// First and last half instruction of a value's life, operands before results; the first one behind the last where
@@ -131,6 +131,7 @@ private:
         ++live_[index(v)].uses;
         touch(v, n, 2 * n, 2 * n);
     }
+    void operands_of(machine_address const& at, std::size_t n) { operand(at.base, n), operand(at.index, n); }
     void note(std::size_t n) {
         auto const& i = f_.code[n];
         if (on_vectors(i.op) == vectors_) {
@@ -140,7 +141,7 @@ private:
                 for (auto const v : i.temporaries)
                     if (v >= 0) touch(v, n, 2 * n, 2 * n + 1), ++live_[index(v)].uses;
         }
-        if (!vectors_) operand(i.at.base, n);
+        if (!vectors_) operands_of(i.at, n);
     }
     void define(machine_instruction const& i, std::size_t n) {
         touch(i.result, n, 2 * n + 1, 2 * n + 1);
@@ -148,7 +149,7 @@ private:
         ++l.definitions;
         l.first_operand = i.operands[0];
         auto const again = i.op == machine_op::load || (tied_ && i.op == machine_op::broadcast);
-        auto const reads = i.op == machine_op::splat || (again && i.constant_memory && i.at.base >= 0);
+        auto const reads = reads_literal(i.op) || (again && i.constant_memory && i.at.base >= 0);
         if (vectors_ && reads) l.home = static_cast<std::int32_t>(n);
     }
     void touch(std::int32_t v, std::size_t n, std::size_t begin, std::size_t end) {
@@ -164,7 +165,7 @@ private:
     // Whether addresses are the same from the definition to the last use: no loop begins or ends between. Numbers have
     // no address.
     [[nodiscard]] bool in_one_stretch(interval const& l) const {
-        if (f_.code[index(l.home)].op == machine_op::splat) return true;
+        if (reads_literal(f_.code[index(l.home)].op)) return true;
         return std::none_of(f_.loops.begin(), f_.loops.end(), [&](auto const& loop) {
             auto const between = [&](std::size_t n) { return l.begin / 2 < n && n < l.end / 2; };
             return between(loop.first) || between(loop.second);

@@ -26,6 +26,7 @@ public:
         auto const kept = in_memory(i.result);
         switch (i.op) {
         case machine_op::splat:
+        case machine_op::lane_numbers:
         case machine_op::load:
         case machine_op::gather:
         case machine_op::permute:

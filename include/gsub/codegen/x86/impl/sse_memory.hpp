@@ -46,7 +46,7 @@ protected:
     // Zeros in the lanes behind.
     void write_load(machine_instruction const& i) {
         auto const to = result_or_free(i.result);
-        auto const from = value(i.at.base, c_.rax) + static_cast<std::size_t>(i.at.displacement);
+        auto const from = place_of(i.at, c_.rax);
         if (i.lanes == 1) {
             c_.movss(to, c_.dword[from]);
         } else if (i.lanes == 4) {
@@ -59,22 +59,24 @@ protected:
     }
     void write_gather(machine_instruction const& i) {
         auto const to = result_or_free(i.result);
-        auto const base = value(i.at.base, c_.rax);
+        auto const first = place_of(i.at, c_.rax);
         auto const& places = f_.tables[index(static_cast<std::int32_t>(i.immediate))];
         for (std::int32_t l = 0; l < i.lanes; ++l) {
             auto const at = static_cast<std::int32_t>(places[index(l)]); // in elements; may lie before the base
-            auto const from = c_.dword[base + static_cast<std::size_t>(i.at.displacement + std::int64_t{4} * at)];
+            auto const from = c_.dword[first + static_cast<std::size_t>(std::int64_t{4} * at)];
             l == 0 ? c_.movss(to, from) : c_.insertps(to, from, static_cast<std::uint8_t>(l << 4));
         }
         keep_vector(i.result, to);
     }
-    void write_permute(machine_instruction const& i) { write_gather(i); }
+    // Loads that permute are gathers here (`sse_temporaries`), so that nobody reads these.
+    void write_permute(machine_instruction const&) {}
+    void write_lane_numbers(machine_instruction const&) {}
     void write_load_integers(machine_instruction const& i) {
         auto const to = vector_result(i.result);
-        auto const base = value(i.at.base, c_.rax);
+        auto const first = place_of(i.at, c_.rax);
         zero(to);
         for (std::int32_t l = 0; l < i.lanes; ++l) {
-            c_.mov(c_.rdx, c_.qword[base + static_cast<std::size_t>(i.at.displacement + 8 * l)]);
+            c_.mov(c_.rdx, c_.qword[first + static_cast<std::size_t>(8 * l)]);
             zero(free());
             c_.cvtsi2ss(free(), c_.rdx);
             c_.insertps(to, free(), static_cast<std::uint8_t>(l << 4));
@@ -92,7 +94,7 @@ protected:
     }
     void write_store(machine_instruction const& i) {
         auto const from = vector_or(i.operands[0], free());
-        auto const to = value(i.at.base, c_.rax) + static_cast<std::size_t>(i.at.displacement);
+        auto const to = place_of(i.at, c_.rax);
         if (i.lanes == 1) {
             c_.movss(c_.dword[to], from);
         } else if (i.lanes == 4) {

@@ -80,7 +80,6 @@ private:
             return keep_from(i.result, to);
         case load:
         case gather:
-        case permute:
             return write_pieces(i, to);
         case broadcast:
             fill_from(to, i.at);
@@ -115,19 +114,22 @@ private:
         }
     }
     void write_pieces(machine_instruction const& i, machine::register_id to) {
-        auto const base = value(i.at.base, rax);
+        auto const from = address(i.at, rax);
         auto const whole = i.op == machine_op::load && i.lanes != 3;
         auto const first = whole ? 4 * i.lanes : i.op == machine_op::load ? 8 : 4;
-        emit(what::load, first, {to}, {base}, {-1, first, false});
-        for (auto l = first / 4; l < i.lanes; ++l) emit(what::shuffle, 16, {to}, {to, base}, {-1, 4, false});
+        emit(what::load, first, {to}, from, {-1, first, false});
+        ids uses{to};
+        for (auto const r : from) uses.push_back(r);
+        for (auto l = first / 4; l < i.lanes; ++l) emit(what::shuffle, 16, {to}, uses, {-1, 4, false});
         keep_from(i.result, to);
     }
     void write_store(machine_instruction const& i) {
         auto const from = has_register(i.operands[0]) ? vector_result(i.operands[0]) : fetched(spare, i.operands[0]);
         auto const bytes = i.lanes == 3 ? 8 : 4 * i.lanes;
-        auto const base = value(i.at.base, rax);
-        emit(what::store, bytes, {}, {from, base}, {-1, bytes, false});
-        if (i.lanes == 3) emit(what::store, 4, {}, {from, base}, {-1, 4, false});
+        ids uses{from};
+        add_address(uses, i.at, rax);
+        emit(what::store, bytes, {}, uses, {-1, bytes, false});
+        if (i.lanes == 3) emit(what::store, 4, {}, uses, {-1, 4, false});
     }
     void write_binary(machine_instruction const& i, machine::register_id to) {
         auto first = i.operands[0], second = i.operands[1];

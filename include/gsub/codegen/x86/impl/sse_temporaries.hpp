@@ -4,6 +4,7 @@
 #include <gsub/codegen/x86/impl/machine_ir.hpp>
 #include <gsub/codegen/x86/impl/register_allocation.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,9 +14,16 @@ namespace gsub::codegen::detail {
 template <class = void>
 class sse_temporaries {
 public:
-    /// Leaves those that are needed beside `xmm0`, which has the masks of comparisons. Before registers are allocated.
+    /// Leaves those that are needed beside `xmm0`, which has the masks of comparisons. Loads that permute lanes become
+    /// gathers, as no instruction permutes by numbers. Before registers are allocated.
     static void drop(machine_function& f) {
         for (auto& i : f.code) {
+            if (i.op == machine_op::permute) {
+                auto const numbers = std::ranges::find_if(f.code, [&](auto const& o) {
+                    return o.op == machine_op::lane_numbers && o.result == i.operands[0];
+                });
+                i.op = machine_op::gather, i.immediate = numbers->immediate, i.operands[0] = -1;
+            }
             auto const maximum = i.function == lane_function::maximum;
             auto const first = i.op == machine_op::reduce && maximum,
                        second = i.op == machine_op::multiply_unless || (i.op == machine_op::combine && maximum);

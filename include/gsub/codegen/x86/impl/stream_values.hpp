@@ -93,7 +93,14 @@ protected:
             emit(what::broadcast, width(), {to}, {}, {-1, 4, true});
     }
     // Where a memory operand is: its base in a register.
-    ids address(machine_address const& at, machine::register_id otherwise) { return {value(at.base, otherwise)}; }
+    ids address(machine_address const& at, machine::register_id otherwise) {
+        ids out{value(at.base, otherwise)};
+        if (at.index >= 0) out.push_back(value(at.index, otherwise));
+        return out;
+    }
+    void add_address(ids& to, machine_address const& at, machine::register_id otherwise) {
+        for (auto const r : address(at, otherwise)) to.push_back(r);
+    }
     [[nodiscard]] machine::memory_operand memory_at(machine_address const& at) const {
         return {-1, at.broadcast ? 4 : width(), at.broadcast};
     }
@@ -107,6 +114,8 @@ protected:
             emit(what::load, width(), {to}, {slot(v)}, {-1, width(), false});
         else if (auto const& i = p_.made.code[index(home)]; i.op == machine_op::splat)
             fill(to, i.immediate);
+        else if (i.op == machine_op::lane_numbers)
+            load_mask(to);
         else
             emit(what::load, width(), {to}, address(i.at, rax), {-1, width(), false});
         return to;
@@ -114,7 +123,7 @@ protected:
     // An instruction whose last operand is a register or in memory.
     void emit_with(what w, machine::register_id to, ids uses, std::int32_t last, machine_address const& at) {
         if (at.base >= 0) {
-            uses.push_back(value(at.base, rax));
+            add_address(uses, at, rax);
             return emit(w, width(), {to}, uses, memory_at(at));
         }
         if (has_register(last)) {
@@ -128,7 +137,7 @@ protected:
         }
         auto const& i = p_.made.code[index(home)];
         if (i.op != machine_op::splat) {
-            uses.push_back(value(i.at.base, rax));
+            add_address(uses, i.at, rax);
             return emit(w, width(), {to}, uses, {-1, width(), false});
         }
         if (p_.masks && i.immediate != 0) return emit(w, width(), {to}, uses, {-1, 4, true});

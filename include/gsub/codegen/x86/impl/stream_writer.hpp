@@ -135,6 +135,9 @@ protected:
         case splat:
             fill(vector_result(i.result), i.immediate);
             break;
+        case lane_numbers:
+            load_mask(vector_result(i.result));
+            break;
         case load:
             write_load(i);
             break;
@@ -146,12 +149,8 @@ protected:
             break;
         case store:
             return write_store(i);
-        case copy: {
-            auto const from = vector(i.operands[0], 0);
-            if (!has_register(i.result))
-                return emit(what::store, width(), {slot(i.result)}, {from}, {-1, width(), false});
-            return copy_vector(vector_result(i.result), from);
-        }
+        case copy:
+            return write_copy(i);
         case binary:
             write_binary(i);
             break;
@@ -167,9 +166,7 @@ protected:
             write_masked(i);
             break;
         case permute:
-            load_mask(vector(i.temporaries[0], 1));
-            emit(what::shuffle, width(), {vector_result(i.result)},
-                 {vector(i.temporaries[0], 1), value(i.at.base, rax)}, {-1, width(), false});
+            write_permute(i);
             break;
         case load_integers:
             write_load_integers(i);
@@ -188,6 +185,18 @@ protected:
         }
         keep_vector(i.result);
     }
+    void write_copy(machine_instruction const& i) {
+        auto const from = vector(i.operands[0], 0);
+        if (!has_register(i.result)) return emit(what::store, width(), {slot(i.result)}, {from}, {-1, width(), false});
+        copy_vector(vector_result(i.result), from);
+    }
+    void write_permute(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        if (!has_register(i.operands[0])) load_mask(to);
+        ids uses{has_register(i.operands[0]) ? vector(i.operands[0], 0) : to};
+        add_address(uses, i.at, rax);
+        emit(what::shuffle, width(), {to}, uses, {-1, width(), false});
+    }
     // Whether a shorter register moves the lanes, or all of them are moved.
     [[nodiscard]] bool moves_plainly(std::int32_t lanes) const {
         return lanes == p_.lanes || lanes == 1 || lanes == 4 || lanes == 8;
@@ -205,20 +214,23 @@ protected:
     // Lane by lane, in quarters, which are joined.
     void write_gather(machine_instruction const& i) {
         auto const to = vector_result(i.result), quarter = vector(i.temporaries[0], 1);
-        auto const base = value(i.at.base, rdx);
+        auto const from = address(i.at, rdx);
         for (std::int32_t first = 0; first < i.lanes; first += 4) {
             auto const part = first == 0 ? to : quarter;
-            emit(what::load, 4, {part}, {base}, {-1, 4, false});
+            emit(what::load, 4, {part}, from, {-1, 4, false});
+            ids uses{part};
+            for (auto const r : from) uses.push_back(r);
             for (auto l = first + 1; l < std::min(first + 4, i.lanes); ++l)
-                emit(what::shuffle, 16, {part}, {part, base}, {-1, 4, false});
+                emit(what::shuffle, 16, {part}, uses, {-1, 4, false});
             if (first > 0) emit(what::shuffle, width(), {to}, {to, part});
         }
     }
     void write_load_integers(machine_instruction const& i) {
         auto const to = vector_result(i.result), one = vector(i.temporaries[1], 2);
-        auto const base = value(i.at.base, rax);
+        if (i.immediate != 0) return emit(what::convert, width(), {to}, address(i.at, rax), {-1, 8 * i.lanes, false});
+        auto const from = address(i.at, rax);
         for (std::int32_t l = 0; l < i.lanes; ++l) {
-            emit(what::convert, 16, {one}, {base}, {-1, 8, false});
+            emit(what::convert, 16, {one}, from, {-1, 8, false});
             emit(what::shuffle, 16, {to}, {to, one});
         }
     }
@@ -238,7 +250,7 @@ protected:
             p_.masks ? set_mask() : load_mask(which);
             uses.push_back(which);
         }
-        uses.push_back(value(i.at.base, rdx));
+        add_address(uses, i.at, rdx);
         auto const bytes = moves_plainly(i.lanes) ? 4 * i.lanes : width();
         emit(what::store, bytes, {}, uses, {-1, bytes, false});
     }

@@ -23,8 +23,8 @@ protected:
     using code_list = std::vector<instruction>;
 
     /// `masks`: whether there are mask registers, and arithmetic that takes one element of memory for all lanes.
-    vector_lowering(kernel const& k, bool masks)
-        : memory_lowering<>(k, masks), facts_(k, masks), functions_(made_, masks) {}
+    vector_lowering(kernel const& k, bool masks, bool converts)
+        : memory_lowering<>(k, masks), facts_(k, masks), functions_(made_, masks), converts_(converts) {}
 
     // Integers of 64 bits are loaded by what uses them.
     static bool is_lowered_later(instruction const& i) { return i.type == dtype::i64 && is_integer_load(i); }
@@ -48,6 +48,10 @@ protected:
             if (is_integer_load(i)) note_integers(i);
             if (is_lowered_later(i)) continue;
             check_type(i);
+            if (i.op == opcode::copy && begins_sum(code, n)) {
+                begun_[i.result] = i.operands[0];
+                continue;
+            }
             if (!facts_.is_left_out(i) && !done[n] && !transpose(code, n, done)) lower(i);
         }
         for (auto const& [r, value] : kept) vectors_[r] = value;
@@ -88,6 +92,7 @@ protected:
         case opcode::multiply_add:
             return multiply_add(i);
         case opcode::accumulate:
+            if (facts_.adds_all(i)) return accumulate(i);
             at_.add({.op = machine_op::combine,
                      .function = extreme_or_sum(i),
                      .operands = {vector_of(i.result), vector_of(i.operands[0]), -1},
@@ -130,6 +135,7 @@ protected:
         for (auto const& s : statements) {
             for (auto const& i : s.code) {
                 if (is_function(i)) functions_.define_numbers(i.function);
+                define_lane_numbers(i);
                 if (i.op == opcode::multiply_add || i.op == opcode::accumulate) accumulators_.insert(i.result);
             }
             define_numbers(s.body), define_numbers(s.otherwise);
@@ -177,6 +183,7 @@ protected:
                  .result = vector_of(i.result),
                  .temporaries = {new_vector(), new_vector()},
                  .lanes = from->lanes,
+                 .immediate = converts_ && from->lanes == k_.lanes,
                  .at = at_.place(from->buffer, from->offset)});
     }
     void multiply_add(instruction const& i) {
@@ -188,6 +195,30 @@ protected:
         made.operands[1] = vector_of(i.operands[first]);
         set_operand(made, 2, i.operands[1 - first]);
         at_.add(made);
+    }
+
+    // A sum in all lanes, which begins with what would else be copied first.
+    void accumulate(instruction const& i) {
+        auto const sum = vector_of(i.result);
+        machine_instruction made{.op = machine_op::binary, .function = lane_function::add, .result = sum};
+        auto const begun = begun_.find(i.result);
+        made.operands[0] = begun == begun_.end() ? sum : vector_of(begun->second);
+        if (begun != begun_.end()) begun_.erase(begun);
+        set_operand(made, 1, i.operands[0]);
+        at_.add(made);
+    }
+    // Whether a copy is the first value of a sum of its block that is accumulated before anything reads the copy, and
+    // before the copied value changes.
+    bool begins_sum(code_list const& code, std::size_t n) {
+        auto const copy = code[n];
+        for (auto at = n + 1; at < code.size(); ++at) {
+            auto const& i = code[at];
+            auto const sums = facts_.adds_all(i) && i.result == copy.result;
+            if (std::ranges::count(i.operands, copy.result) > 0) return false;
+            if (sums) return true;
+            if (i.result == copy.result || i.result == copy.operands[0]) return false;
+        }
+        return false;
     }
 
     // A sum that takes a product.
@@ -211,7 +242,9 @@ protected:
 private:
     block_facts<> facts_;
     vector_functions<> functions_;
+    bool converts_;
     std::set<reg> accumulators_;
+    std::map<reg, reg> begun_; // sums that have no value yet, and what they begin with
 };
 
 } // namespace gsub::codegen::detail

@@ -4,6 +4,11 @@
 #include <gsub/codegen/x86/impl/sse_arithmetic.hpp>
 #include <gsub/codegen/x86/impl/x86_arithmetic.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 namespace gsub::codegen::detail {
 
 /// Writes a function of the System V ABI. `Instructions` are those on vectors: `x86_arithmetic<>` of AVX2 and AVX-512,
@@ -31,8 +36,19 @@ private:
     using below::labels_;
     using below::pool;
 
+    // Registers of the caller that values take, and that of the frame where there is one.
+    [[nodiscard]] std::vector<int> kept_registers() const {
+        std::vector<int> out;
+        if (this->frame_bytes() > 0) out.push_back(5);
+        for (std::size_t n = 0; n < pool.size(); ++n)
+            if ((pool[n] == 3 || pool[n] >= 12) &&
+                std::ranges::count(this->integers_.registers, static_cast<int>(n)) > 0)
+                out.push_back(pool[n]);
+        return out;
+    }
     void make_frame() {
-        for (auto const r : {3, 5, 12, 13, 14, 15}) c_.push(Xbyak::Reg64{r});
+        for (auto const r : kept_) c_.push(Xbyak::Reg64{r});
+        if (this->frame_bytes() == 0) return;
         // Vectors in the frame lie in one line each; the stack as it was stands at `rbp`.
         c_.mov(c_.rax, c_.rsp);
         c_.lea(c_.rbp, c_.ptr[c_.rsp - 8]);
@@ -41,8 +57,8 @@ private:
         c_.lea(c_.rsp, c_.ptr[this->below_frame(this->frame_bytes())]);
     }
     void write_return() {
-        c_.mov(c_.rsp, c_.qword[c_.rbp]);
-        for (auto const r : {15, 14, 13, 12, 5, 3}) c_.pop(Xbyak::Reg64{r});
+        if (this->frame_bytes() > 0) c_.mov(c_.rsp, c_.qword[c_.rbp]);
+        for (auto r = kept_.rbegin(); r != kept_.rend(); ++r) c_.pop(Xbyak::Reg64{*r});
         if (!this->legacy_) c_.vzeroupper();
         c_.ret();
     }
@@ -78,6 +94,8 @@ private:
         switch (i.op) {
         case splat:
             return this->write_splat(i);
+        case lane_numbers:
+            return this->write_lane_numbers(i);
         case load:
             return this->write_load(i);
         case gather:
@@ -123,6 +141,8 @@ private:
             for (auto const w : words) c_.dd(w);
         }
     }
+
+    std::vector<int> kept_ = kept_registers();
 };
 
 } // namespace gsub::codegen::detail

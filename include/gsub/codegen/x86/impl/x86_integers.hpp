@@ -58,7 +58,7 @@ protected:
             });
         case load_integer: {
             auto const to = result_of(i.result);
-            auto const from = value(i.at.base, c_.rax) + static_cast<std::size_t>(i.at.displacement);
+            auto const from = place_of(i.at, c_.rax);
             i.immediate == 8 ? c_.mov(to, c_.qword[from]) : c_.movsxd(to, c_.dword[from]);
             return keep(i.result, to);
         }
@@ -79,7 +79,7 @@ protected:
         c_.L(not_negative);
         c_.cmp(c_.rax, c_.rdx);
         c_.jb(inside);
-        c_.mov(c_.dword[value(i.at.base, c_.rdx) + static_cast<std::size_t>(i.at.displacement)], 1);
+        c_.mov(c_.dword[place_of(i.at, c_.rdx)], 1);
         c_.xor_(c_.eax, c_.eax);
         c_.L(inside);
         keep(i.result, c_.rax);
@@ -88,6 +88,7 @@ protected:
         using enum machine_op;
         switch (i.op) {
         case label:
+            if (i.immediate != 0) c_.align(loop_alignment);
             return c_.L(labels_[index(i.label)]);
         case jump:
             return c_.jmp(labels_[index(i.label)], Xbyak::CodeGenerator::T_NEAR);
@@ -104,6 +105,9 @@ protected:
             return;
         }
     }
+
+    // Bytes: instructions of a short loop lie in as few lines of a processor's cache of them as they can.
+    static constexpr std::size_t loop_alignment = 32;
 
     template <class Change>
     void change(std::int32_t v, Change const& how) {

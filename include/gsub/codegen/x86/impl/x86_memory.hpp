@@ -19,6 +19,11 @@ protected:
         fill(to, i.immediate);
         keep_vector(i.result, to);
     }
+    void write_lane_numbers(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        c_.vmovups(to, lane_numbers_of(i));
+        keep_vector(i.result, to);
+    }
     // The mask of the first lanes: k1, or a vector.
     void set_mask(std::int32_t lanes) {
         c_.mov(c_.eax, (1 << lanes) - 1);
@@ -64,11 +69,11 @@ protected:
     void write_gather(machine_instruction const& i) {
         auto const to = vector_result(i.result);
         auto const quarter = vector(i.temporaries[0], 1);
-        auto const base = value(i.at.base, c_.rdx);
+        auto const first_place = place_of(i.at, c_.rdx);
         auto const& places = f_.tables[index(static_cast<std::int32_t>(i.immediate))];
         auto const lane = [&](std::int32_t l) {
             auto const at = static_cast<std::int32_t>(places[index(l)]); // in elements; may lie before the base
-            return c_.dword[base + static_cast<std::size_t>(i.at.displacement + std::int64_t{4} * at)];
+            return c_.dword[first_place + static_cast<std::size_t>(std::int64_t{4} * at)];
         };
         for (std::int32_t first = 0; first < i.lanes; first += 4) {
             xmm const part{first == 0 ? to.getIdx() : quarter.getIdx()};
@@ -84,22 +89,27 @@ protected:
         keep_vector(i.result, to);
     }
     void write_permute(machine_instruction const& i) {
-        auto const to = vector_result(i.result), which = vector(i.temporaries[0], 1);
-        c_.vmovups(which, c_.ptr[c_.rip + literal(f_.tables[index(static_cast<std::int32_t>(i.immediate))])]);
+        auto const to = vector_result(i.result);
+        auto const which = in_memory(i.operands[0]) ? fetched(to, i.operands[0]) : vector(i.operands[0], 0);
         c_.vpermps(wide(to), wide(which), memory(i, c_.rax));
         keep_vector(i.result, to);
     }
     // Four lanes after another. *Requires* at most eight.
     void write_load_integers(machine_instruction const& i) {
         auto const to = vector_result(i.result);
+        if (i.immediate != 0) {
+            auto const from = place_of(i.at, c_.rax);
+            lanes_ == 8 ? c_.vcvtqq2ps(to, c_.zword[from]) : c_.vcvtqq2ps(to, c_.yword[from]);
+            return keep_vector(i.result, to);
+        }
         xmm const low{to.getIdx()}, four{vector(i.temporaries[0], 1).getIdx()},
             one{vector(i.temporaries[1], 2).getIdx()};
-        auto const base = value(i.at.base, c_.rax);
+        auto const first_place = place_of(i.at, c_.rax);
         auto const fill_four = [&](xmm const& part, std::int32_t first) {
             zero(part);
             for (auto l = first; l < std::min(first + 4, i.lanes); ++l) {
                 zero(one);
-                c_.vcvtsi2ss(one, one, c_.qword[base + static_cast<std::size_t>(i.at.displacement + 8 * l)]);
+                c_.vcvtsi2ss(one, one, c_.qword[first_place + static_cast<std::size_t>(8 * l)]);
                 c_.vinsertps(part, part, one, static_cast<std::uint8_t>((l - first) << 4));
             }
         };

@@ -38,7 +38,8 @@ protected:
     using xmm = Xbyak::Xmm;
     using address = Xbyak::Address;
 
-    static constexpr std::array<int, integer_registers> pool{3, 1, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    // In the order in which values take them: the arguments lie in the first ones, and a caller's come last.
+    static constexpr std::array<int, integer_registers> pool{7, 6, 1, 8, 9, 10, 11, 3, 12, 13, 14, 15};
     static std::size_t index(std::int32_t v) { return static_cast<std::size_t>(v); }
 
     [[nodiscard]] Xbyak::RegExp below_frame(std::int32_t by) const { return c_.rbp - static_cast<std::size_t>(by); }
@@ -101,6 +102,8 @@ protected:
             fill(to, i.immediate);
         else if (i.op == machine_op::broadcast)
             fill_from(to, memory(i, c_.rax));
+        else if (i.op == machine_op::lane_numbers)
+            move(to, lane_numbers_of(i));
         else
             move(to, memory(i, c_.rax));
         return to;
@@ -118,6 +121,9 @@ protected:
         auto const& i = f_.code[index(home)];
         if (i.op != machine_op::splat) return use(memory(i, c_.rax));
         use(number(static_cast<std::uint32_t>(i.immediate)));
+    }
+    [[nodiscard]] address lane_numbers_of(machine_instruction const& i) {
+        return c_.ptr[c_.rip + literal(f_.tables[static_cast<std::size_t>(i.immediate)])];
     }
     // The place of a number that stands in all lanes.
     [[nodiscard]] address number(std::uint32_t bits) {
@@ -145,9 +151,17 @@ protected:
         return vectors_.used[index(i.result)] && vectors_.homes[index(i.result)] < 0;
     }
 
+    [[nodiscard]] Xbyak::RegExp place_of(machine_address const& at, Xbyak::Reg64 const& otherwise) {
+        auto const displacement = static_cast<std::size_t>(at.displacement);
+        if (at.index < 0) return value(at.base, otherwise) + displacement;
+        if (in_register(at.base) || in_register(at.index))
+            return value(at.base, otherwise) + value(at.index, otherwise) + displacement;
+        c_.mov(otherwise, slot_of(at.base));
+        c_.add(otherwise, slot_of(at.index));
+        return otherwise + displacement;
+    }
     [[nodiscard]] address memory(machine_instruction const& i, Xbyak::Reg64 const& otherwise) {
-        auto const base = value(i.at.base, otherwise);
-        auto const place = base + static_cast<std::size_t>(i.at.displacement);
+        auto const place = place_of(i.at, otherwise);
         return i.at.broadcast ? c_.ptr_b[place] : c_.ptr[place];
     }
     // A literal behind the code.
