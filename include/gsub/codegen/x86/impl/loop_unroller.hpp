@@ -39,7 +39,7 @@ private:
             s.body = unrolled(std::move(s.body));
             s.otherwise = unrolled(std::move(s.otherwise));
             auto const turns = turns_of(s, made_.parallel);
-            if (turns < 2 || has_loop(s.body) || multiplies(s.body)) {
+            if (turns < 2 || has_loop(s.body) || multiplies(s.body) || !gains(s.body)) {
                 out.push_back(std::move(s));
                 continue;
             }
@@ -58,6 +58,14 @@ private:
             return multiplies(s.body) || multiplies(s.otherwise) ||
                    std::any_of(s.code.begin(), s.code.end(),
                                [](auto const& i) { return i.op == opcode::multiply_add; });
+        });
+    }
+    // Turns that decide nothing and store nothing only read a stream.
+    static bool gains(list const& statements) {
+        return std::any_of(statements.begin(), statements.end(), [](auto const& s) {
+            return s.kind != statement_kind::block || std::any_of(s.code.begin(), s.code.end(), [](auto const& i) {
+                       return i.op == opcode::store || !i.predicate.empty();
+                   });
         });
     }
     static bool has_loop(list const& statements) {
