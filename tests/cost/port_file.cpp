@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace port_file_test {
 
@@ -12,11 +13,18 @@ using namespace gsub;
 
 measured_ports random_measurement(std::uint64_t seed) {
     random_stream r{seed};
-    measured_ports out{"zen5", "a \"machine\"\n", "2026-11-26", "a test", 1 + r.uniform(0, 10), r.uniform(0, 9)};
+    auto const gigahertz = 1 + r.uniform(0, 10);
+    auto const seconds = r.uniform(0, 9);
+    measured_ports out{"zen5", "a \"machine\"\n", "2026-11-26", "a test", gigahertz, seconds};
+    std::vector<std::uint32_t> sets(most_port_sets);
+    for (auto& s : sets) s = static_cast<std::uint32_t>(1 + r.below(0xffffffffu));
     for (std::size_t c = 0; c < instruction_classes; ++c)
-        for (auto const bytes : {8, 64})
-            out.uses.push_back({static_cast<instruction_class>(c), bytes, r.uniform(1, 20), r.uniform(0.2, 5),
-                                static_cast<std::uint32_t>(1 + r.below(0xffffffffu))});
+        for (auto const bytes : {8, 64}) {
+            auto const latency = r.uniform(1, 20);
+            auto const busy = r.uniform(0.2, 5);
+            out.uses.push_back(
+                {static_cast<instruction_class>(c), bytes, latency, busy, sets[r.below(most_port_sets)]});
+        }
     return out;
 }
 std::string with(std::string text, std::string_view what, std::string_view instead) {
