@@ -196,6 +196,21 @@ TEST_CASE("a core waits for memory where few lines are asked for at once") {
     CHECK(lost_to_memory(product(108, 192, 768), {27, 1, 1}, core) < 0.5 * few);
 }
 
+TEST_CASE("prefetching asks for lines where instructions ask for few") {
+    auto const& core = named("zen5");
+    constexpr std::int64_t channels = 384;
+    cost::memory_level const homes[] = {cost::memory_level::cache, cost::memory_level::memory};
+    kernels::descriptor const d = convolution(channels, 19, 3, channels);
+    auto const space = kernels::space_of(d, isa::avx512);
+    random_stream random{1};
+    for (int i = 0; i < 20; ++i) {
+        auto const k = kernel_of(d, space.at(*space.draw(random)));
+        auto const waits = cost::time_of(k, core, {.buffers = homes}).seconds - cost::time_of(k, core).seconds;
+        CHECK(waits > 0);
+        CHECK(waits < channels * 9 * 4 / 64 * 75e-9 / 8);
+    }
+}
+
 TEST_CASE("a sum in parts reads the weights that one in one piece reads") {
     std::array<cost::memory_level, 2> const homes{cost::memory_level::cache, cost::memory_level::memory};
     auto const bytes_of = [&](kernels::descriptor const& d, std::string_view knobs) {

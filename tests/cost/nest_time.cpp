@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include "cost/sample_kernels.hpp"
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/cost/impl/nest_counts.hpp>
@@ -16,17 +17,8 @@ namespace nest_time_test {
 
 using namespace gsub;
 
-microarchitecture const& named(std::string_view name) {
-    for (auto const& row : microarchitectures())
-        if (row.name == name) return row;
-    FAIL("no row " << name);
-    return microarchitectures().back();
-}
-kernels::matmul_shape product(std::int64_t m, std::int64_t n, std::int64_t k) {
-    kernels::matmul_shape s;
-    s.m = m, s.n = n, s.k = k;
-    return s;
-}
+using sample_kernels::named, sample_kernels::product;
+
 kernels::conv2d_shape convolution(std::int64_t channels, std::int64_t pixels, std::int64_t kernel, std::int64_t stride,
                                   std::int64_t groups = 1) {
     kernels::conv2d_shape s;

@@ -19,6 +19,7 @@ inline constexpr double caches_not_hidden = 0.25; // of the shorter one of compu
 inline constexpr double written_factor = 1.5;     // of bytes that are written: their lines come in before, and go back
 inline constexpr double memory_latency = 75e-9;   // seconds until a line is there
 inline constexpr double lines_in_flight = 64;     // that a core waits for at once, at most
+inline constexpr double prefetched_lines = 12;    // that prefetching asks for, however few instructions do
 inline constexpr double streams_of_l2 = 1.5;      // rate of passes over one set, of that of a copy
 
 // Cycles of a stage that computes while caches are read. Scheduled cycles are the units' alone: what prefetching brings
@@ -99,7 +100,7 @@ GSUB_LAZY void add_set(stage_load& stage, moved_bytes const& m, double threads, 
     stage.near_beyond += std::max(beyond(m.l2, l2 / streams_of_l2), last);
     if (m.memory <= 0) return;
     stage.memory += m.memory / memory_rate;
-    auto const at_once = std::min(core.reorder_buffer / std::max(m.pace, 1.0), lines_in_flight);
+    auto const at_once = std::clamp(core.reorder_buffer / std::max(m.pace, 1.0), prefetched_lines, lines_in_flight);
     auto const latency = m.memory / 64 / threads * memory_latency * core.gigahertz * 1e9 / at_once;
     auto const cycles = std::max(m.memory / memory_rate, latency), hidden = beside(m.memory);
     stage.far_beyond += std::max(0.0, cycles - hidden - last) + core.not_hidden * std::min(cycles, hidden);
