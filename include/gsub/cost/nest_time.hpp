@@ -1,5 +1,5 @@
 // Nest time model: predicts the time of a kernel from its loop nest in closed form. It counts what an unrolled body
-// holds by the loops that each operand depends on, and writes no body out: some twenty times as fast as `time_of`.
+// holds by the loops that each operand depends on, and writes no body out (docs/cost.md has its speed).
 //
 //     fused nest ─┬─ expressions × unrolled loops that they depend on ──► instructions of a body, its chain
 //                 ├─ bounds, tails ──► part of the positions that exist         ├─► cycles of each stage ─┐
@@ -15,8 +15,8 @@
 namespace gsub::cost {
 
 /// Predicts the time of one call of the kernel that `codegen::lower` makes of a nest, as `time_of` does of that kernel.
-/// Conditions count by the part of all positions for which they hold, each by itself, and cost nothing where they are
-/// tested; so borders are what they are in the mean. *Requires* a nest that is lowered for an instruction set of the
+/// Conditions count by the part of all positions for which they hold, each by itself, so that borders are what they
+/// are in the mean; those that a reduction loop leaves open cost a cycle each time. *Requires* a nest that is lowered for an instruction set of the
 /// row. *Complexity* O(loops × (expressions + accesses)): independent of how much is unrolled. *Source* features of
 /// loop nests in closed form: Tuna, 2021, section 4; footprints against cache sizes: its algorithm 2.
 GSUB_LAZY [[nodiscard]] kernel_time nest_time_of(loop::fused_nest const& nest, microarchitecture const& core,
