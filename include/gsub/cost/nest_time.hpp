@@ -16,9 +16,10 @@ namespace gsub::cost {
 
 /// Predicts the time of one call of the kernel that `codegen::lower` makes of a nest, as `time_of` does of that kernel.
 /// Conditions count by the part of all positions for which they hold, each by itself, so that borders are what they
-/// are in the mean; those that a reduction loop leaves open cost a cycle each time. *Requires* a nest that is lowered for an instruction set of the
-/// row. *Complexity* O(loops × (expressions + accesses)): independent of how much is unrolled. *Source* features of
-/// loop nests in closed form: Tuna, 2021, section 4; footprints against cache sizes: its algorithm 2.
+/// are in the mean; those that a reduction loop leaves open cost a cycle each time. *Requires* a nest that is lowered
+/// for an instruction set of the row. *Complexity* O(loops × (expressions + accesses)): independent of how much is
+/// unrolled. *Source* features of loop nests in closed form: Tuna, 2021, section 4; footprints against cache sizes: its
+/// algorithm 2.
 GSUB_LAZY [[nodiscard]] kernel_time nest_time_of(loop::fused_nest const& nest, microarchitecture const& core,
                                                  kernel_setting const& setting = {});
 
