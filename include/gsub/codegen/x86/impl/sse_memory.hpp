@@ -68,9 +68,9 @@ protected:
         }
         keep_vector(i.result, to);
     }
-    // Loads that permute are gathers here (`sse_temporaries`), so that nobody reads these.
-    void write_permute(machine_instruction const&) {}
-    void write_lane_numbers(machine_instruction const&) {}
+    // Loads that permute are gathers here (`sse_temporaries`), so that nobody reads the numbers of their lanes.
+    void write_permute(machine_instruction const&) { GSUB_ASSERT(false, "SSE4.2 has no loads that permute"); }
+    void write_lane_numbers(machine_instruction const&) { GSUB_ASSERT(false, "nothing of SSE4.2 reads lane numbers"); }
     void write_load_integers(machine_instruction const& i) {
         auto const to = vector_result(i.result);
         auto const first = place_of(i.at, c_.rax);
