@@ -110,6 +110,11 @@ TEST_CASE("what decides a micro-kernel is what the bounds of its tile say") {
     auto const skylake = steady_bounds(micro_kernel(14, 2, broadcast), core_named("skylake-sp"));
     CHECK(skylake.bound() == 4 * 14);
     CHECK(skylake.issue < 4 * 14);
+    // Zen 1 has units of half a vector: 28 passes of products, 28 of broadcasts and two of loads enter in more cycles
+    // than the products take, twelve, six and two do not.
+    auto const zen1 = core_named("zen1");
+    CHECK(steady_bounds(micro_kernel(14, 1, broadcast, 32), zen1).deciding() == pipeline_bound::issue);
+    CHECK(steady_bounds(micro_kernel(6, 2, broadcast, 32), zen1).bound() == 4 * 12);
     // Half the units: twice the cycles.
     CHECK(steady_bounds(micro_kernel(14, 2, broadcast), core_named("zen4")).bound() == 2 * 4 * 14);
 }

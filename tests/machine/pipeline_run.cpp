@@ -120,7 +120,8 @@ private:
     }
     void one(instruction const& i) {
         auto const window = static_cast<std::size_t>(core_.window());
-        issued_ = std::max(issued_ + 1 / core_.issue(), left_.size() >= window ? left_[left_.size() - window] : 0);
+        issued_ =
+            std::max(issued_ + core_.entry(i.what, i.bytes), left_.size() >= window ? left_[left_.size() - window] : 0);
         auto const entered = std::floor(issued_ + 1e-9);
         auto start = entered;
         for (auto const r : i.uses) start = std::max(start, ready_[r]);
@@ -174,7 +175,7 @@ TEST_CASE("a repeated block takes no less than its bounds, and little more than 
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         random_stream r{seed};
         auto const block = random_block(r);
-        for (auto const* name : {"zen5", "skylake-sp", "generic-avx2"}) {
+        for (auto const* name : {"zen5", "zen1", "skylake-sp", "generic-avx2"}) {
             auto const core = core_named(name);
             auto const steady = steady_schedule(block, core);
             auto const cycles = cycles_a_turn(block, core, 60);

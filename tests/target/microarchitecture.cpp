@@ -41,6 +41,9 @@ TEST_CASE("a target's row is found by the name that its processor tells or by it
     CHECK(microarchitecture_of(with("x86_64 family 26 model 2 stepping 1", isa::avx512)).name == "zen5");
     CHECK(microarchitecture_of(with("x86_64 family 25 model 17 stepping 1", isa::avx512)).name == "zen4");
     CHECK(microarchitecture_of(with("x86_64 family 25 model 1 stepping 1", isa::avx2)).name == "zen3");
+    for (auto const* name : {"x86_64 family 23 model 1 stepping 2", "x86_64 family 23 model 17 stepping 0"})
+        CHECK(microarchitecture_of(with(name, isa::avx2)).name == "zen1");
+    CHECK(microarchitecture_of(with("x86_64 family 23 model 49 stepping 0", isa::avx2)).name == "zen2");
     CHECK(microarchitecture_of(with("x86_64 family 6 model 85 stepping 7", isa::avx512)).name == "skylake-sp");
     CHECK(microarchitecture_of(with("x86_64 family 6 model 207 stepping 2", isa::avx512)).name == "sapphire-rapids");
     CHECK(microarchitecture_of(with("x86_64 family 6 model 143 stepping 8 amx", isa::avx512)).name ==

@@ -39,7 +39,7 @@ private:
         std::uint32_t ports = 0, load_ports = 0;
         std::uint32_t set = 0, load_set = 0;   // which of the sets of ports
         std::uint32_t busy = 1, load_busy = 1; // cycles that a port is taken for
-        double latency = 0, load_latency = 0, done = 0;
+        double latency = 0, load_latency = 0, done = 0, entry = 0;
         bool moves = false, branches = false, waits = false;
         std::uint16_t uses = 0, defs = 0; // so many registers behind `operands`
         std::uint32_t operands = 0;

@@ -42,6 +42,8 @@ struct microarchitecture {
     double kept_share = 0.25, lost_share = 1.5;
     /// Vectors of its set that it multiplies a cycle; 0: as the set says. `host()` and `parse_target` tell it.
     std::int32_t fma_per_cycle = 0;
+    /// Passes of vector instructions, moves from and to memory included, that enter a cycle; 0: as many as `issue`.
+    double vector_issue = 0;
     /// Ports that were measured (`measured_port_table`); null: those of the table `port_tables()`.
     port_table const* ports = nullptr;
 
@@ -71,7 +73,7 @@ inline constexpr microarchitecture microarchitecture_rows[] = {
     //   beginnings of processors' names
     //   set, GHz, unit | FMA, all units, latency | loads, stores, scalar loads | issue, ROB
     //   L1, L2, L3 | L2, L3 bytes a cycle | memory of one core, of all | generic, measured | not hidden, kept, lost
-    //   | FMA of its set
+    //   | FMA of its set, passes that enter a cycle
     {"zen5", "AMD Zen 5 (server)",
      "x86_64 family 26 ",
      &isa::avx512, 4.1, 64, 2, 4, 4, 2, 1, 2, 8, 448,
@@ -84,6 +86,10 @@ inline constexpr microarchitecture microarchitecture_rows[] = {
      "x86_64 family 25 ",
      &isa::avx2, 2.85, 32, 2, 4, 4, 2, 1, 2, 6, 256,
      32 << 10, 512 << 10, 32 << 20, 32, 22, 17e9, 27e9, false, true},
+    {"zen1", "AMD Zen, Zen+",
+     "x86_64 family 23 model 1 ;x86_64 family 23 model 8 ;x86_64 family 23 model 17 ;x86_64 family 23 model 24 ",
+     &isa::avx2, 2.55, 16, 2, 4, 5, 2, 1, 2, 5, 192,
+     32 << 10, 512 << 10, 8 << 20, 28, 20, 12.5e9, 22.5e9, false, true, 0.25, 0.25, 1.5, 1, 3.6},
     {"zen2", "AMD Zen 2",
      "x86_64 family 23 ",
      &isa::avx2, 3.2, 32, 2, 4, 5, 2, 1, 2, 6, 224,

@@ -94,6 +94,14 @@ inline constexpr port_use zen4_uses[] = {
     {store, 0, ports(7), 1},
     {integer, 0, ports(8, 9, 10, 11), 1}, {branch, 0, ports(8, 11), 1},
 };
+// The same with units of 16 bytes, two memory operations a cycle, and one slow shuffle across the halves of 32 bytes
+inline constexpr port_use zen1_uses[] = {
+    {fma, 0, ports(0, 1)}, {multiply, 0, ports(0, 1), 3}, {add, 0, ports(2, 3), 3}, {maximum, 0, ports(0, 1), 1},
+    {divide, 0, ports(3), 13, 4.5}, {square_root, 0, ports(3), 8, 5}, {logic, 0, ports(0, 1, 2, 3), 1},
+    {shuffle, 0, ports(1, 2), 1}, {shuffle, 32, ports(1, 2), 5, 4}, {convert, 0, ports(3), 4},
+    {load, 0, ports(4, 5), 4}, {load, 16, ports(4, 5), 7}, {broadcast, 0, ports(4, 5), 7}, {store, 0, ports(6), 1},
+    {integer, 0, ports(7, 8, 9, 10), 1}, {branch, 0, ports(7, 10), 1},
+};
 // p0 ... p7: vectors on 0, 1, 5, of which 64 bytes take 0 with 1, or 5; loads on 2, 3; stores on 4
 inline constexpr port_use skylake_uses[] = {
     {fma, 0, ports(0, 1)}, {fma, 64, ports(0, 5)}, {multiply, 0, ports(0, 1), 4}, {multiply, 64, ports(0, 5), 4},
@@ -172,6 +180,7 @@ inline constexpr port_use generic_uses[] = {
 
 inline constexpr port_table rows[] = {
     {"zen5", "f0 f1 f2 f3 l0 l1 l2 l3 s0 s1 a0 a1 a2 a3 a4 a5", zen5_uses, 0, false, false},
+    {"zen1", "f0 f1 f2 f3 l0 l1 s0 a0 a1 a2 a3", zen1_uses, 0, false, false},
     {"zen4;zen3;zen2", "f0 f1 f2 f3 l0 l1 l2 s0 a0 a1 a2 a3", zen4_uses},
     {"skylake-sp;generic-avx512;generic-avx2", "p0 p1 p2 p3 p4 p5 p6 p7", skylake_uses},
     {"icelake-sp", "p0 p1 p2 p3 p4 p5 p6 p7 p8 p9", icelake_uses},
@@ -228,6 +237,12 @@ public:
     /// Whether what is computed with it is of a machine that nobody here could compare with.
     [[nodiscard]] constexpr bool modelled_only() const noexcept { return table_->modelled_only; }
     [[nodiscard]] constexpr double issue() const noexcept { return table_->issue > 0 ? table_->issue : core_->issue; }
+    /// Part of a cycle that an instruction of a class and width takes to enter.
+    [[nodiscard]] constexpr double entry(instruction_class c, std::int32_t width) const noexcept {
+        auto const is_vector = c != instruction_class::integer && c != instruction_class::branch && width >= 16;
+        auto const one = 1 / issue();
+        return is_vector && core_->vector_issue > 0 ? std::max(one, core_->passes(width) / core_->vector_issue) : one;
+    }
     /// Instructions in flight; an in-order core has those that it issues at once.
     [[nodiscard]] constexpr double window() const noexcept { return core_->reorder_buffer; }
 

@@ -97,10 +97,13 @@ GSUB_LAZY [[nodiscard]] double cycles_of(block_work const& w, double steps, bool
                                          microarchitecture const& core) {
     auto const issued = w.multiply_adds + w.arithmetic + w.loads + w.scalar_loads + w.stores + w.others +
                         (turned ? turn_instructions : 0);
+    auto const passes =
+        w.multiply_adds + w.arithmetic + w.loads + w.stores + w.scalar_loads * core.passes(core.isa->vector_bytes);
+    auto const entered = std::max(issued / core.issue, core.vector_issue > 0 ? passes / core.vector_issue : 0.0);
     auto const units = std::max({(w.multiply_adds + w.multiplies) / core.fma_units,
                                  (w.multiply_adds + w.arithmetic) / core.vector_units,
                                  w.loads / core.loads + w.scalar_loads / core.scalar_loads, w.stores / core.stores,
-                                 w.divided / divided_bytes_per_cycle, issued / core.issue, turned ? turn_cycles : 0.0});
+                                 w.divided / divided_bytes_per_cycle, entered, turned ? turn_cycles : 0.0});
     // Results of one tile wait for each other; those of the next one are computed meanwhile, as far as instructions in
     // flight reach.
     auto const chain = w.chain * core.fma_latency;

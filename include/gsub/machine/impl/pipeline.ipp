@@ -29,6 +29,7 @@ struct port_work {
 struct instruction_work {
     port_work own{}, load{}; // of the load no port: there is none
     bool folds = false;
+    double entry = 0; // cycles to enter
 };
 // Cycles from the start of an instruction, until another can read a register that it defines.
 GSUB_LAZY double latency_between(instruction const& writer, instruction_work const& work, instruction const& reader,
@@ -39,7 +40,7 @@ GSUB_LAZY std::vector<instruction_work> work_of(std::span<instruction const> blo
     std::vector<instruction_work> out;
     for (auto const& i : block) {
         auto const own = core.of(i.what, i.bytes);
-        instruction_work w{{own.ports, own.busy, own.latency}, {}, i.folds_load()};
+        instruction_work w{{own.ports, own.busy, own.latency}, {}, i.folds_load(), core.entry(i.what, i.bytes)};
         if (w.folds) {
             auto const load = core.of(i.folded_class(), i.memory.bytes);
             w.load = {load.ports, load.busy, load.latency};
@@ -135,7 +136,7 @@ private:
         auto const& work = work_[i];
         // Issue in order, so many a cycle; an instruction enters when that a window before it has left.
         auto& slot = retired_[number_++ % retired_.size()];
-        issued_ = std::max(issued_ + 1 / core_.issue(), slot);
+        issued_ = std::max(issued_ + work.entry, slot);
         auto ready = std::floor(issued_ + 1e-9);
         if (core_.table().in_order) ready = std::max(ready, last_start_);
         auto operands = ready;
@@ -339,7 +340,7 @@ GSUB_LAZY_BODY steady_state steady_bounds(std::span<instruction const> block, co
     auto const work = detail::work_of(block, core);
     auto const [cycles, busiest] = detail::port_pressure(work);
     out.ports = cycles, out.busiest = busiest;
-    out.issue = static_cast<double>(block.size()) / core.issue();
+    for (auto const& w : work) out.issue += w.entry;
     out.chain = detail::carried_chain(block, work, core);
     return out;
 }

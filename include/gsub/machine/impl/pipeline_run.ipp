@@ -34,6 +34,7 @@ GSUB_LAZY_BODY pipeline_run::pipeline_run(std::span<instruction const> code, cor
     for (auto const& i : code) {
         auto const own = core.of(i.what, i.bytes);
         step s;
+        s.entry = core.entry(i.what, i.bytes);
         s.ports = own.ports, s.latency = static_cast<float>(own.latency), s.busy = detail::cycles_of(own.busy);
         s.done = std::max(s.latency, static_cast<double>(static_cast<float>(own.busy)));
         s.set = set_of(s.ports), s.waits = i.what < instruction_class::load;
@@ -159,14 +160,13 @@ GSUB_LAZY_BODY int pipeline_run::port_of(std::uint32_t ports, double now) {
 }
 
 GSUB_LAZY_BODY void pipeline_run::run(std::size_t first, std::size_t last) {
-    auto const each = 1 / core_->issue();
     auto const in_order = core_->table().in_order;
     if (first < last) count_ += last - first;
     for (auto n = first; n < last; ++n) {
         auto const& s = code_[n];
         auto& slot = leaving_[leaves_];
         leaves_ = leaves_ + 1 == leaving_.size() ? 0 : leaves_ + 1;
-        issued_ = std::max(issued_ + each, slot);
+        issued_ = std::max(issued_ + s.entry, slot);
         auto const entered = static_cast<double>(static_cast<std::int64_t>(issued_ + 1e-9)); // down
         auto operands = entered;
         auto const* r = operands_.data() + s.operands;

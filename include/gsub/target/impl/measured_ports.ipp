@@ -158,8 +158,8 @@ GSUB_LAZY_BODY measured_port_table::measured_port_table(measured_ports const& fo
         // `core_ports` counts a pass for each width of a unit; what was measured has them all.
         auto const passes = u.of == instruction_class::broadcast ? 1.0 : core.passes(u.bytes);
         auto const busy = std::max(1.0, std::round(u.cycles * std::popcount(u.ports)));
-        made->uses.push_back({u.of, first ? 0 : u.bytes, u.ports, std::max(1.0, std::ceil(u.latency - 0.25)),
-                              (u.cycles < 1.35 ? 1.0 : busy) / passes});
+        made->uses.push_back(
+            {u.of, first ? 0 : u.bytes, u.ports, std::max(1.0, std::ceil(u.latency - 0.25)), busy / passes});
         all |= u.ports;
     }
     for (int p = 0; p < static_cast<int>(std::bit_width(all)); ++p)

@@ -98,7 +98,12 @@ public:
     }
 
 private:
-    // Uses of one class that have the same rate take the same ports.
+    // Uses of one class that have the same rate take the same ports, and so do those of twice the width and half the
+    // rate: units take these in two passes.
+    static bool on_same_ports(double cycles, double of_narrower) {
+        return of_narrower > 0 &&
+               (std::abs(cycles / of_narrower - 1) < 0.12 || std::abs(cycles / of_narrower - 2) < 0.24);
+    }
     struct port_item {
         std::size_t use = 0; // the first one of it
         std::int32_t units = 1;
@@ -127,9 +132,9 @@ private:
                 measured_use u{c, w, 1, timer_.each(c, w, probe_kind::independent), 0};
                 if (c != store && c != branch) u.latency = timer_.each(c, w, probe_kind::chain);
                 if ((c == load && w > 8) || c == broadcast) u.latency = std::max(1.0, u.latency - move_);
-                auto const same = !items_.empty() && uses[items_.back().use].of == c &&
-                                  std::abs(items_.back().cycles / u.cycles - 1) < 0.12;
-                if (!same) items_.push_back({uses.size(), measured_units(u.cycles), u.cycles});
+                auto const before = !uses.empty() && uses.back().of == c ? uses.back().cycles : 0.0;
+                if (!on_same_ports(u.cycles, before))
+                    items_.push_back({uses.size(), measured_units(u.cycles), u.cycles});
                 uses.push_back(u);
             }
         }
