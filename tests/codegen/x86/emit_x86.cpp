@@ -11,16 +11,22 @@
 #include <gsub/codegen/x86/impl/sse_scratch_registers.hpp>
 #include <gsub/codegen/x86/impl/sse_temporaries.hpp>
 #include <gsub/codegen/x86/impl/x86_encoder.hpp>
+#include <gsub/codegen/x86/instruction_stream.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace emit_x86_test {
@@ -158,6 +164,55 @@ TEST_CASE("numbers divided by a root in a loop are what they would be, zero, inf
             CAPTURE(square);
             CHECK(wrong == 0);
         }
+}
+
+// What a disassembler sees up to the return: of instructions whose name has a word, all and those that read memory.
+struct seen_instructions {
+    int all = 0, of_memory = 0;
+};
+std::map<std::string, seen_instructions> disassembled(codegen::machine_code const& code,
+                                                      std::vector<std::string> const& words) {
+    auto const file = std::filesystem::temp_directory_path() / ("gsub_emit_x86_" + std::to_string(::getpid()));
+    auto const text = file.string() + ".txt";
+    auto const* const first = static_cast<char const*>(code.entry);
+    std::ofstream{file, std::ios::binary}.write(first, static_cast<std::streamsize>(code.bytes));
+    std::map<std::string, seen_instructions> out;
+    auto const done = std::system(("objdump -D -b binary -mi386:x86-64 " + file.string() + " > " + text).c_str());
+    std::ifstream in{text};
+    for (std::string line; done == 0 && std::getline(in, line) && line.find("\tret") == line.npos;)
+        for (auto const& word : words)
+            if (line.find("\t" + word) != line.npos)
+                ++out[word].all, out[word].of_memory += line.find('(') != line.npos;
+    std::filesystem::remove(file), std::filesystem::remove(text);
+    return out;
+}
+
+TEST_CASE("a stream has the multiply-adds and broadcasts of the machine code, and what they read of memory") {
+    if (std::system("objdump --version > /dev/null 2>&1") != 0) {
+        WARN("there is no objdump");
+        return;
+    }
+    for (auto const* isa : sets()) {
+        if (!isa->runs(isa::avx2)) continue;
+        for (auto const function : {loop::scalar_op::exponential, loop::scalar_op::erf, loop::scalar_op::tanh}) {
+            kernels::matmul_shape s;
+            s.m = 12, s.n = 4 * isa->lanes(), s.k = 5, s.bias = s.constant = true;
+            s.epilogue = {{loop::scalar_op::multiply, 0, -1, 0.7}, {function, 1}, {loop::scalar_op::multiply, 0, 2}};
+            auto const k = lower(kernels::matmul_nest(s, kernels::default_config(s, *isa), *isa), "k").value();
+            auto const seen = disassembled(emit_x86(k, *isa).value(), {"vf", "vbroadcastss"});
+            auto const stream = codegen::instructions_of(k, *isa).value();
+            seen_instructions fma, broadcasts;
+            for (auto const& i : stream.code) {
+                fma.all += i.what == instruction_class::fma, broadcasts.all += i.what == instruction_class::broadcast;
+                fma.of_memory += i.what == instruction_class::fma && i.folds_load();
+            }
+            CAPTURE(isa->name, to_string(function));
+            REQUIRE(seen.contains("vf"));
+            CHECK(seen.at("vf").all == fma.all);
+            CHECK(seen.at("vf").of_memory == fma.of_memory);
+            CHECK((seen.contains("vbroadcastss") ? seen.at("vbroadcastss").all : 0) == broadcasts.all);
+        }
+    }
 }
 
 TEST_CASE("a small kernel saves no registers: its first instruction is none of a frame") {

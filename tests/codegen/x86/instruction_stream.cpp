@@ -5,6 +5,7 @@
 #include <gsub/core/random.hpp>
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/kernels/row_reduction.hpp>
+#include <gsub/kernels/winograd.hpp>
 #include <gsub/loop/schedule.hpp>
 
 #include <algorithm>
@@ -118,6 +119,34 @@ TEST_CASE("values without a register are reloaded: more of them where there are 
                     .value()));
     auto const many = product(16, 64, 64, "tile_m=8 tile_n=3 unroll_k=1 tile_k=0", isa::avx2);
     CHECK(reloads(instructions_of(many, isa::avx2).value()));
+}
+
+TEST_CASE("products of a Winograd kernel keep their sums in registers, however many values its transforms have") {
+    kernels::conv2d_shape s;
+    s.in_channels = s.out_channels = 96, s.in = {28, 28}, s.kernel = {3, 3}, s.pads = {1, 1, 1, 1}, s.bias = true;
+    for (auto const& [tile, vectors] : {std::pair{5, 2}, {6, 2}, {4, 3}, {11, 1}}) {
+        kernels::winograd_config c;
+        c.rows = 2, c.columns = 7, c.tile = tile, c.vectors = vectors, c.unroll_ic = 4;
+        auto const k = codegen::lower(kernels::winograd_nest(s, c, isa::avx2), "k").value();
+        auto const stream = instructions_of(k, isa::avx2).value();
+        auto products = 0;
+        for (std::size_t r = 0; r < stream.regions.size(); ++r) {
+            auto const& region = stream.regions[r];
+            if (!region.is_loop() || !region.inner) continue;
+            std::ptrdiff_t fma = 0, in_frame = 0;
+            for (auto i = region.first; i < region.last; ++i) {
+                auto const& code = stream.code[i];
+                fma += code.what == instruction_class::fma;
+                in_frame += code.bytes == 32 &&
+                            std::ranges::any_of(code.defs, [](auto d) { return d >= codegen::stream_registers; });
+            }
+            if (5 * fma < 2 * static_cast<std::ptrdiff_t>(region.last - region.first)) continue;
+            CAPTURE(tile, vectors, r, fma);
+            ++products;
+            CHECK(in_frame == 0);
+        }
+        CHECK(products > 0);
+    }
 }
 
 TEST_CASE("inputs and weights that do not all fit registers are read less than twice each, and as said where they do") {

@@ -37,7 +37,7 @@ GSUB_LAZY void put_memory_last(machine_function& f, value_places const& places, 
 GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t> vector_places(machine_function& f, std::int32_t registers,
                                                                             std::int32_t lanes, bool legacy) {
     linear_scan<> scan{f, true, legacy};
-    for (auto const kept : {0, 1}) {
+    for (std::int32_t kept = 0; kept < scratch_registers<>::most; ++kept) {
         auto places = scan.run(registers - kept);
         put_memory_last(f, places, lanes);
         scratch_registers<> const scratch{places, lanes};
@@ -51,6 +51,20 @@ GSUB_LAZY [[nodiscard]] std::pair<value_places, std::int32_t> vector_places(mach
     auto places = scan.run(registers - kept);
     put_memory_last(f, places, lanes);
     return {std::move(places), registers - kept};
+}
+
+// Places vectors. Where instructions need registers of their own, live ranges are split anew for those that are left:
+// what is read again where it is used costs less than a place in the frame.
+GSUB_LAZY void place_vectors(placed_function& out, std::int32_t registers) {
+    auto const whole = out.made;
+    auto const place = [&](std::int32_t room) {
+        range_splitter<>{out.made, room, out.lanes, out.legacy}.run();
+        std::tie(out.vectors, out.vector_registers) = vector_places(out.made, registers, out.lanes, out.legacy);
+    };
+    place(registers);
+    if (out.vector_registers == registers || out.masks) return;
+    out.made = whole;
+    place(out.vector_registers);
 }
 
 // The kernel with fewer indices, conditions and turns, whose turns do less.
@@ -78,8 +92,7 @@ GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
     out.made = machine_lowering<>{out.merged, masks, isa.runs(isa::avx512)}.run();
     out.lanes = k.lanes, out.masks = masks, out.legacy = legacy;
     if (legacy) sse_temporaries<>::drop(out.made);
-    range_splitter<>{out.made, registers, k.lanes, legacy}.run();
-    std::tie(out.vectors, out.vector_registers) = vector_places(out.made, registers, k.lanes, legacy);
+    place_vectors(out, registers);
     if (legacy) sse_temporaries<>::reuse_factors(out.made, out.vectors);
     linear_scan<> scan{out.made, false};
     scan.note_homes(out.vectors);

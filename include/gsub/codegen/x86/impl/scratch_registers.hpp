@@ -72,7 +72,7 @@ private:
     }
     [[nodiscard]] std::int32_t fused(machine_instruction const& i) const {
         auto const factors = (in_memory(i.operands[0]) ? 1 : 0) + (in_memory(i.operands[1]) ? 1 : 0);
-        if (in_memory(i.result)) return factors == 2 ? 2 : 1;
+        if (in_memory(i.result)) return factors == 2 && in_memory(i.operands[2]) ? 2 : 1;
         auto const r = places_.registers[index(i.result)];
         auto const is_factor =
             places_.registers[index(i.operands[0])] == r || places_.registers[index(i.operands[1])] == r;

@@ -140,9 +140,7 @@ protected:
             add_address(uses, i.at, rax);
             return emit(w, width(), {to}, uses, {-1, width(), false});
         }
-        if (p_.masks && i.immediate != 0) return emit(w, width(), {to}, uses, {-1, 4, true});
-        uses.push_back(vector(last, 3));
-        emit(w, width(), {to}, uses);
+        emit(w, width(), {to}, uses, {-1, p_.masks ? 4 : width(), p_.masks}); // a literal
     }
 
     void set_mask() {

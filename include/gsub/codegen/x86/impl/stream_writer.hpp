@@ -271,6 +271,8 @@ protected:
         auto const to = vector_result(i.result);
         auto first = i.operands[0], second = i.operands[1];
         if (!has_register(first) && has_register(second)) std::swap(first, second);
+        if (!has_register(i.result) && !has_register(first) && has_register(i.operands[2])) // to = first * second + c
+            return emit_with(what::fma, to, {vector(i.operands[2], 0), vector(first, 0)}, second, {});
         auto const a = vector(first, 1);
         auto const same = [&](std::int32_t v) {
             return has_register(v) && number(p_.vectors.registers[index(v)]) == to;

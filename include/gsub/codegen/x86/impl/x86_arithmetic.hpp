@@ -165,11 +165,20 @@ protected:
         } else if (is_in(first, to) || is_in(second, to)) { // to = to * other + c
             auto const other = vector(is_in(first, to) ? second : first, 0);
             use_operand(i.operands[2], [&](Xbyak::Operand const& c) { fuse_213(i.function, to, other, c); });
+        } else if (in_memory(i.result) && in_memory(first) && !in_memory(i.operands[2])) { // to = first * second + c
+            fetched(to, first);
+            auto const c = vector(i.operands[2], 0);
+            use_operand(second, [&](Xbyak::Operand const& b) { fuse_132(i.function, to, c, b); });
         } else {
             fetched(to, i.operands[2]);
             by_second(vector(first, in_memory(i.result) ? 1 : 0));
         }
         keep_vector(i.result, to);
+    }
+    void fuse_132(lane_function f, xmm const& to, xmm const& c, Xbyak::Operand const& b) {
+        f == lane_function::add        ? c_.vfmadd132ps(to, c, b)
+        : f == lane_function::subtract ? c_.vfmsub132ps(to, c, b)
+                                       : c_.vfnmadd132ps(to, c, b);
     }
     void fuse_231(lane_function f, xmm const& to, xmm const& a, Xbyak::Operand const& b) {
         f == lane_function::add        ? c_.vfmadd231ps(to, a, b)
