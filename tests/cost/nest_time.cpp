@@ -8,6 +8,7 @@
 #include <gsub/cost/ranked_pairs.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
+#include <gsub/kernels/winograd.hpp>
 
 #include <set>
 #include <string>
@@ -169,6 +170,32 @@ TEST_CASE("more threads share a kernel, and weights in memory take longer") {
     CHECK(shared.compute == alone.compute);
     CHECK(far.seconds > alone.seconds);
     CHECK(far.memory_bytes > alone.memory_bytes);
+}
+
+TEST_CASE("weights of a Winograd kernel come from memory once, and again where threads leave each other no room") {
+    auto core = named("zen1");
+    auto const s = winograd(256, 14, 4);
+    cost::memory_level const homes[] = {cost::memory_level::cache, cost::memory_level::memory};
+    auto const weights = 4.0 * 37 * 256 * 256; // of all parts
+    auto const bytes = [&](std::int32_t rows, std::int32_t parts, unsigned threads) {
+        kernels::winograd_config c;
+        c.rows = rows, c.columns = 4, c.tile = 6, c.vectors = 2, c.unroll_ic = 4, c.parts = parts;
+        auto const nest = kernels::winograd_nest(s.conv, c, isa::avx2);
+        cost::kernel_setting const setting{.threads = threads, .shared = true, .buffers = homes};
+        auto const counted = cost::time_of(codegen::lower(nest, "k").value(), core, setting).memory_bytes;
+        auto const closed = cost::nest_time_of(nest, core, setting).memory_bytes;
+        CAPTURE(rows, parts, threads);
+        CHECK(closed == Approx(counted).epsilon(0.05));
+        return counted;
+    };
+    for (auto const parts : {1, 2, 4})
+        for (auto const threads : {1u, 2u}) CHECK(bytes(4, parts, threads) == Approx(weights).epsilon(0.05));
+    // Two blocks read each part: half of the weights for one thread, which the last cache keeps; two threads have other
+    // halves.
+    CHECK(bytes(3, 2, 1) == Approx(weights).epsilon(0.05));
+    CHECK(bytes(3, 2, 2) > 1.9 * weights);
+    core.l3_bytes *= 4;
+    CHECK(bytes(3, 2, 2) == Approx(weights).epsilon(0.05));
 }
 
 TEST_CASE("a model of predicted time takes the closed form") {

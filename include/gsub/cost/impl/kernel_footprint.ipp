@@ -16,12 +16,22 @@
 
 namespace gsub::cost::detail {
 
-// Footprints of loops, from the inner ones outwards, against the sizes of the caches of a core.
+// Footprints of loops, from the inner ones outwards, against the sizes of the caches of a core. Threads share the last
+// one: what each of them touches of its own, it holds for all of them.
 template <class = void>
 class kernel_footprint {
 public:
-    kernel_footprint(codegen::kernel const& k, microarchitecture const& core, walked_loops const& loops)
-        : k_(k), core_(core), loops_(loops), instructions_(loops.stage_cycles.size(), 0), inside_(k.names.size(), 0) {}
+    kernel_footprint(codegen::kernel const& k, microarchitecture const& core, walked_loops const& loops, double threads)
+        : k_(k),
+          core_(core),
+          loops_(loops),
+          threads_(threads),
+          instructions_(loops.stage_cycles.size(), 0),
+          inside_(k.names.size(), 0),
+          positions_(k.names.size(), place::other) {
+        if (k.parallel >= 0) positions_[number(k.parallel)] = place_of(k.parallel_extent);
+        for (auto const& [v, extent] : loops.shared) positions_[number(v)] = place_of(extent);
+    }
 
     // Of the whole kernel.
     [[nodiscard]] std::vector<touched> run() { return turned(memory(k_.body, 0), -1, 1); }
@@ -87,6 +97,14 @@ private:
         }
         straight.add_to(all);
         return all;
+    }
+    // Of a variable: whether it tells threads' positions apart, or is a part of what does but has one value alone.
+    enum class place : std::uint8_t { other, one, several };
+    static place place_of(std::int64_t extent) noexcept { return extent > 1 ? place::several : place::one; }
+    // Whether each thread touches a set of its own.
+    [[nodiscard]] bool is_own(touched const& t) const {
+        return k_.buffers[index(t.buffer)].workspace ||
+               std::ranges::any_of(t.moves, [&](auto const& m) { return positions_[index(m.of)] == place::several; });
     }
     // Where a set of a loop lies in the first turn, as far as that does not depend on loops around.
     void begin_at(touched& t, variable v, std::vector<codegen::limit> const& limits) const {
@@ -159,6 +177,7 @@ private:
             auto const& n = statements[to];
             if (inside_[number(n.var)] > 0) continue; // stages say it again
             ++inside_[number(n.var)];
+            if (positions_[number(n.of)] != place::other) positions_[number(n.var)] = place_of(n.extent);
             auto const of = divisors_.find(number(n.of));
             auto const divisor = static_cast<double>(n.divisor) * (of == divisors_.end() ? 1.0 : of->second);
             divisors_[number(n.var)] = divisor;
@@ -180,11 +199,18 @@ private:
     }
     // What a loop touches over all its turns, by what it does in one.
     std::vector<touched> turned(std::vector<touched> within, variable v, double turns) {
-        of_buffer_.assign(k_.buffers.size(), 0);
-        for (auto const& t : within) of_buffer_[index(t.buffer)] += t.bytes();
-        double together = 0;
-        for (std::size_t b = 0; b < of_buffer_.size(); ++b)
-            if (of_buffer_[b] > 0) together += std::min(of_buffer_[b], buffer_bytes(static_cast<std::int32_t>(b)));
+        of_buffer_.assign(k_.buffers.size(), 0), of_threads_ = of_buffer_;
+        for (auto const& t : within) {
+            of_buffer_[index(t.buffer)] += t.bytes();
+            of_threads_[index(t.buffer)] += t.bytes() * (is_own(t) ? threads_ : 1);
+        }
+        double of_thread = 0, of_all = 0;
+        for (std::size_t b = 0; b < of_buffer_.size(); ++b) {
+            auto const whole = buffer_bytes(static_cast<std::int32_t>(b));
+            of_thread += std::min(of_buffer_[b], whole);
+            of_all += std::min(of_threads_[b], k_.buffers[b].workspace ? threads_ * whole : whole);
+        }
+        double const together[] = {of_thread, of_thread, of_all};
         auto const caches = sizes();
         std::size_t kept = 0; // sets that are done, the first ones
         steps_.clear();
@@ -209,7 +235,7 @@ private:
             }
             for (std::size_t c = 0; c < 3; ++c)
                 for (auto& s : t.stages)
-                    if (together > caches[c])
+                    if (together[c] > caches[c])
                         s.missed[c] *= turns;
                     else // the first stage leaves it there for the others
                         s.missed[c] = &s == t.stages.begin() ? bytes * t.share : 0.0;
@@ -235,12 +261,14 @@ private:
     codegen::kernel const& k_;
     microarchitecture const& core_;
     walked_loops const& loops_;
-    std::vector<double> of_buffer_;          // bytes, of what a loop touches in one turn
-    std::vector<double> steps_;              // of the sets that a loop moves
-    std::vector<double> instructions_;       // by stage
-    double runs_ = 1;                        // of the list that is walked
-    std::vector<int> inside_;                // of parts, whether they have been turned
-    std::map<std::size_t, double> divisors_; // of parts, by variable
+    double threads_;
+    std::vector<double> of_buffer_, of_threads_; // bytes, of what a loop touches in one turn; and of all threads'
+    std::vector<double> steps_;                  // of the sets that a loop moves
+    std::vector<double> instructions_;           // by stage
+    double runs_ = 1;                            // of the list that is walked
+    std::vector<int> inside_;                    // of parts, whether they have been turned
+    std::vector<place> positions_;               // by variable
+    std::map<std::size_t, double> divisors_;     // of parts, by variable
 };
 
 } // namespace gsub::cost::detail

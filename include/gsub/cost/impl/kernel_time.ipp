@@ -110,10 +110,10 @@ GSUB_LAZY void add_set(stage_load& stage, moved_bytes const& m, double threads, 
 // `scheduled`: whether the cycles are those of a schedule.
 GSUB_LAZY kernel_time with_memory(kernel_time made, codegen::kernel const& k, microarchitecture const& core,
                                   kernel_setting const& setting, walked_loops const& loops, bool scheduled = false) {
-    kernel_footprint<> footprint{k, core, loops};
-    auto const all = footprint.run();
     auto const shared = setting.shared && setting.threads > 1 && k.parallel >= 0 && k.parallel_extent > 1;
     auto const threads = shared ? std::min<double>(setting.threads, static_cast<double>(k.parallel_extent)) : 1.0;
+    kernel_footprint<> footprint{k, core, loops, threads};
+    auto const all = footprint.run();
     auto const hertz = core.gigahertz * 1e9;
     auto const positions = static_cast<double>(k.parallel < 0 ? 1 : k.parallel_extent);
     // Threads take pieces of the positions, so that the last one may be alone.

@@ -40,6 +40,8 @@ public:
         }
         write(0, stages.size(), 0, made_.body);
         static_cast<void>(loop_values<>{made_, loops_});
+        for (std::size_t d = 0; d < stages[0].parallel_loops(); ++d)
+            loops_.shared.emplace_back(stages[0].loops[d].var, stages[0].loops[d].extent);
         if (stages.size() > 1)
             stage_finder<>{made_, loops_};
         else
@@ -67,6 +69,8 @@ private:
                 write_stage(s, depth, out);
             } else {
                 auto& body = add_loop(s, depth, out);
+                for (auto other = s + 1; other < end; ++other) // each stage has names of its own for parts of the loop
+                    add_indices(other, nest_.stages()[other].loops[depth].var, body);
                 write(s, end, depth + 1, body);
             }
             s = end;
