@@ -21,7 +21,7 @@ using choice_of_records = gsub::tune::recorded_algorithms<gsub::cost::lowered>;
 struct schedules_of_files::state {
     std::optional<gsub::schedule_table> table{};
     gsub::tune::database records{};
-    std::optional<gsub::tune::records_source<>> recorded{};
+    std::optional<gsub::tune::records_source<gsub::cost::lowered>> recorded{};
     std::optional<choice_of_records> algorithms{};
 };
 
@@ -58,8 +58,9 @@ std::optional<schedules_of_files> read_schedules(schedule_files const& files, gs
     auto const told = made.records.load(files.records).value();
     for (auto const& warning : told.warnings) s.observe->on_note(warning);
     gsub::tune::record_lookup const lookup{made.records, machine};
-    made.recorded.emplace(lookup, gsub::counting_heuristic{counted});
-    made.algorithms.emplace(lookup, gsub::cost::lowered::of(g, machine));
+    auto const predicted = gsub::cost::lowered::of(g, machine);
+    made.recorded.emplace(lookup, predicted);
+    made.algorithms.emplace(lookup, predicted);
     return out;
 }
 

@@ -169,9 +169,9 @@ std::string time_both(gsub::any_graph const& g, tune_request const& r, gsub::tar
     };
     auto const untuned = build();
     gsub::tune::record_lookup const lookup{records, machine};
-    gsub::tune::records_source<> const source{lookup,
-                                              gsub::counting_heuristic{gsub::kernels::winograd_options_of(machine)}};
-    gsub::tune::recorded_algorithms<gsub::cost::lowered> const algorithms{lookup, gsub::cost::lowered::of(g, machine)};
+    auto const predicted = gsub::cost::lowered::of(g, machine);
+    gsub::tune::records_source<gsub::cost::lowered> const source{lookup, predicted};
+    gsub::tune::recorded_algorithms<gsub::cost::lowered> const algorithms{lookup, predicted};
     auto const point = [&](gsub::kernels::descriptor const& d, gsub::isa const& on,
                            gsub::loop::config_space const& space) { return source.choose(d, on, space); };
     auto const algorithm = [&](std::span<gsub::kernels::descriptor const> all, gsub::isa const& on) {

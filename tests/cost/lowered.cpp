@@ -1,6 +1,8 @@
 #include "catch.hpp"
 #include "ir/random_graph.hpp"
+#include <gsub/codegen/lower_nest.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/nest_time.hpp>
 #include <gsub/cost/scheduled_time.hpp>
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/catalogue.hpp>
@@ -306,9 +308,12 @@ graph convolution(std::int64_t channels, std::int64_t pixels) {
     b.outputs({b.add<ops::conv>(a, {b.input(dtype::f32, {1, channels, pixels, pixels}, "x"), w})});
     return g;
 }
-kernel_graph lowered_by(graph const& g, algorithm_function algorithms) {
+kernel_graph lowered_by(graph const& g, algorithm_function algorithms, cost::lowered const& costs) {
     lowering_options options;
-    options.algorithms = algorithms;
+    auto const point = [&](kernels::descriptor const& d, isa const& isa, loop::config_space const& space) {
+        return costs.choose(d, isa, space);
+    };
+    options.algorithms = algorithms, options.schedules = schedule_function{point};
     return lower_graph(g, table_of<eval_row, standard_ops>(), isa::avx512, options).value();
 }
 
@@ -322,13 +327,16 @@ TEST_CASE("algorithms are those that take least, and the direct one where the ot
             std::vector<double> seconds;
             auto chosen = std::size_t{9};
             for (std::size_t i = 0; i < 3; ++i) {
-                auto const made = lowered_by(g, [&](std::span<kernels::descriptor const> of, isa const& isa) {
-                    REQUIRE(of.size() == 3);
-                    chosen = costs.choose(of, isa);
-                    CHECK(costs.choose(of.first(1), isa) == 0);
-                    CHECK(costs.choose(of, isa::avx2) == 0); // the model is one of another instruction set
-                    return i;
-                });
+                auto const made = lowered_by(
+                    g,
+                    [&](std::span<kernels::descriptor const> of, isa const& isa) {
+                        REQUIRE(of.size() == 3);
+                        chosen = costs.choose(of, isa);
+                        CHECK(costs.choose(of.first(1), isa) == 0);
+                        CHECK(costs.choose(of, isa::avx2) == 0); // the model is one of another instruction set
+                        return i;
+                    },
+                    costs);
                 seconds.push_back(0);
                 for (auto const& op : made.ops)
                     if (op.operands.size() > 1) seconds.back() += costs.of_kernel(made, op).seconds;
@@ -342,6 +350,54 @@ TEST_CASE("algorithms are those that take least, and the direct one where the ot
             }
         }
     CHECK(all.size() == 3);
+}
+
+TEST_CASE("Winograd kernels have the schedule whose predicted time is least, others the counted one") {
+    static_assert(schedule_source<cost::lowered> && algorithm_choice<cost::lowered>);
+    auto differ = 0;
+    for (auto const* const text : {"x86-64-avx512,threads=2,l1=48K,l2=1M,l3=32M,cpu=zen5",
+                                   "x86-64-avx2,threads=2,l1=32K,l2=512K,l3=8M,cpu=zen1"}) {
+        auto const on = machine(text);
+        auto const& isa = *on.isa;
+        auto const costs = cost::lowered::on(on, {.weight_bytes = 1e8});
+        auto const tiles = kernels::winograd_options_of(on);
+        auto const lost = cost::evicted_share(1e8, costs.core());
+        std::vector<cost::memory_level> const homes{cost::memory_level::cache, cost::memory_level::last};
+        for (auto const& [channels, pixels] : {std::pair{64, 56}, {256, 14}, {512, 7}})
+            for (auto const m : {2, 4}) {
+                kernels::conv2d_shape s;
+                s.in_channels = s.out_channels = channels, s.in = {pixels, pixels}, s.kernel = {3, 3};
+                s.pads = {1, 1, 1, 1};
+                auto const seconds = [&](kernels::winograd_config const& c) {
+                    auto const k = codegen::lower(kernels::winograd_nest(s, c, isa), "kernel").value();
+                    return cost::time_of(k, costs.core(), {2, true, homes, lost}).seconds;
+                };
+                auto const closed = [&](kernels::winograd_config const& c) {
+                    return cost::nest_time_of(kernels::winograd_nest(s, c, isa), costs.core(), {2, true, homes, lost})
+                        .seconds;
+                };
+                kernels::descriptor const d = kernels::winograd_shape{s, m};
+                auto const space = kernels::space_of(d, isa);
+                auto const chosen = kernels::winograd_knobs(costs.choose(d, isa, space), m);
+                auto const counted = kernels::default_winograd(s, isa, m, tiles);
+                CAPTURE(text, channels, pixels, m);
+                differ += chosen != counted;
+                if (chosen != counted) CHECK(seconds(chosen) < 0.97 * seconds(counted));
+                auto const all = kernels::winograd_candidates(s, isa, m, tiles, 16);
+                CHECK(std::ranges::find(all, chosen) != all.end());
+                auto const best = *std::ranges::min_element(all, {}, closed);
+                CHECK(0.97 * seconds(chosen) <= seconds(best));
+                auto const& other = on.isa == &isa::avx2 ? isa::avx512 : isa::avx2;
+                auto const space_there = kernels::space_of(d, other);
+                CHECK(kernels::winograd_knobs(costs.choose(d, other, space_there), m) ==
+                      kernels::default_winograd(s, other, m, tiles));
+                kernels::descriptor const direct = s;
+                auto const direct_space = kernels::space_of(direct, isa);
+                CHECK(loop::to_string(costs.choose(direct, isa, direct_space)) ==
+                      loop::to_string(kernels::counted(direct, isa, direct_space, tiles)));
+            }
+    }
+    CHECK(differ > 0);
 }
 
 TEST_CASE("a search computes the costs of the copies of weights that its rewrites make as the graph's cost does") {

@@ -3,6 +3,7 @@
 #include "codegen/interpreted_kernel.hpp"
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/core/result.hpp>
+#include <gsub/kernels/knobs.hpp>
 #include <gsub/kernels/winograd.hpp>
 
 #include <algorithm>
@@ -371,6 +372,34 @@ TEST_CASE("what is chosen applies, keeps to the accuracy asked for, and fits the
                 CHECK((c->m == 2 || accuracy == winograd_accuracy::f4));
                 CHECK(kernels::winograd_cycles(s, *c, *isa, o) < kernels::direct_cycles(s, *isa, o));
                 CHECK(c->tile * c->vectors + c->vectors + 1 <= isa->registers);
+            }
+        }
+}
+
+TEST_CASE("candidates are the default and others, each once, that the space allows") {
+    for (auto const* isa : {&isa::avx2, &isa::avx512, &isa::neon})
+        for (std::uint64_t seed = 0; seed < 60; ++seed) {
+            random_stream r{seed};
+            auto s = random_shape(r, *isa);
+            s.in_channels = static_cast<std::int64_t>(1 + r.below(200));
+            s.out_channels = static_cast<std::int64_t>(1 + r.below(200));
+            auto const m = r.below(2) == 0 ? 2 : 4;
+            auto const most = static_cast<std::size_t>(1 + r.below(12));
+            kernels::winograd_options o;
+            o.threads = static_cast<std::uint32_t>(1 + r.below(4));
+            if (!kernels::winograd_applies(s)) continue;
+            auto const all = kernels::winograd_candidates(s, *isa, m, o, most);
+            REQUIRE(!all.empty());
+            CHECK(all.size() <= most);
+            CHECK(all.front() == kernels::default_winograd(s, *isa, m, o));
+            auto const space = kernels::space_of(kernels::winograd_shape{s, m}, *isa);
+            for (auto const& c : all) {
+                CAPTURE(isa->name, seed, text_of(s, c));
+                CHECK(std::ranges::count(all, c) == 1);
+                CHECK(c.m == m);
+                auto point = space.at(0);
+                kernels::set_knobs(point, c);
+                CHECK(space.allows(point));
             }
         }
 }

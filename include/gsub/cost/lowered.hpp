@@ -107,6 +107,13 @@ public:
     /// more. *Complexity* that of costing each, once.
     GSUB_LAZY [[nodiscard]] std::size_t choose(std::span<kernels::descriptor const> alternatives, isa const& isa) const;
 
+    /// Schedule source by predicted time: of Winograd kernels the fastest of `winograd_candidates`, of which the few
+    /// best by `nest_time_of` are weighed as kernels; it must take at most 0.97 of the default's time. Other kernels,
+    /// and those of other instruction sets, have their counted schedule. Builds for a machine take their schedules from
+    /// it, and costs are those of the same schedules. *Complexity* some milliseconds for each distinct kernel, once.
+    GSUB_LAZY [[nodiscard]] loop::configuration choose(kernels::descriptor const& d, isa const& isa,
+                                                       loop::config_space const& space) const;
+
     [[nodiscard]] microarchitecture const& core() const noexcept { return core_; }
     /// Distinct groups that have been lowered and given a cost.
     GSUB_LAZY [[nodiscard]] std::size_t groups() const;
@@ -129,6 +136,7 @@ private:
     GSUB_LAZY [[nodiscard]] kernel_time of_descriptor(kernels::descriptor const& d, loop::configuration const& knobs,
                                                       std::span<memory_level const> homes) const;
     GSUB_LAZY [[nodiscard]] kernels::winograd_options tiles() const; ///< for Winograd algorithms and schedules
+    GSUB_LAZY [[nodiscard]] kernels::winograd_config best_tiles(kernels::descriptor const& d) const;
     GSUB_LAZY [[nodiscard]] double cost_of_more(double bytes) const;
     GSUB_LAZY [[nodiscard]] double cost_of_copies(any_graph const& g, node_id weight) const;
     GSUB_LAZY [[nodiscard]] std::vector<node_cost> costs_of_weights(any_graph const& g) const;

@@ -48,7 +48,8 @@ struct build_options {
     /// Algorithm choice of convolutions; none: by predicted time on the target (`cost::lowered`), and by counted cycles
     /// where a program is planned for an instruction set alone.
     std::optional<algorithm_function> algorithms{};
-    /// Schedule source; none: the counting heuristic.
+    /// Schedule source; none: by predicted time on the target (`cost::lowered`), and the counting heuristic where a
+    /// program is planned for an instruction set alone.
     std::optional<schedule_function> schedules{};
     /// Callback that gets the kernel graph after each pass of lowering.
     std::optional<function_ref<void(kernel_graph const&)>> on_stage{};

@@ -27,6 +27,7 @@ struct winograd_config {
     /// Whether all products of a point come before those of the next one: a block reads its transformed input once for
     /// all output channels, and keeps the products of all of these.
     bool points_outer = false;
+    friend bool operator==(winograd_config const&, winograd_config const&) = default;
 };
 
 /// Winograd accuracy: the largest tile that results allow. Errors against exact results, as multiples of the direct
@@ -52,6 +53,14 @@ GSUB_LAZY [[nodiscard]] bool winograd_applies(conv2d_shape const& s) noexcept;
 /// Default configuration for tiles of `m` x `m`, by counting. *Requires* `winograd_applies`, and `m` 2 or 4.
 GSUB_LAZY [[nodiscard]] winograd_config default_winograd(conv2d_shape const& s, isa const& isa, std::int32_t m,
                                                          winograd_options const& options = {});
+
+/// Candidates for the configuration, for models that weigh them: the default one, then the others by counted cycles,
+/// each with both orders of points. *Returns* `most` at most. *Requires* what `default_winograd` does, and `most` of 1
+/// or more.
+GSUB_LAZY [[nodiscard]] std::vector<winograd_config> winograd_candidates(conv2d_shape const& s, isa const& isa,
+                                                                         std::int32_t m,
+                                                                         winograd_options const& options,
+                                                                         std::size_t most);
 
 /// Estimated cycles of a thread for the Winograd kernel, and for the direct kernel with its default configuration:
 /// counted multiplications, loads and stores with tails, and weights that come from memory. Never measured.

@@ -7,6 +7,7 @@
 #include <gsub/cost/impl/kernel_time.ipp>
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/nest_time.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
@@ -51,6 +52,14 @@ GSUB_LAZY double bytes_of_tiles(any_graph const& g, node_id conv, isa const& isa
     return gsub::cost::detail::size_bytes(g, weights) * (numbers / 9.0 - 1);
 }
 
+// Where the operands of a convolution are: weights may have left the caches since the last run.
+GSUB_LAZY std::vector<memory_level> homes_of(kernels::conv2d_shape const& s) {
+    std::vector<memory_level> homes{memory_level::cache, memory_level::last};
+    if (s.bias) homes.push_back(memory_level::last);
+    if (s.residual) homes.push_back(memory_level::cache);
+    return homes;
+}
+
 // Which input of the graph an operand is, if it is one.
 GSUB_LAZY std::optional<std::size_t> input_of(kernel_graph const& g, kernel_operand const& o) {
     auto const& value = g.values[static_cast<std::size_t>(o.value)];
@@ -83,7 +92,8 @@ struct lowered::known_costs {
     std::shared_mutex mutex;
     std::unordered_map<hash128, double, detail::hash_of_hash> groups;
     std::unordered_map<hash128, kernel_time, detail::hash_of_hash> kernels;
-    std::unordered_map<hash128, std::size_t, detail::hash_of_hash> algorithms; // chosen, by the direct one
+    std::unordered_map<hash128, std::size_t, detail::hash_of_hash> algorithms;         // chosen, by the direct one
+    std::unordered_map<hash128, kernels::winograd_config, detail::hash_of_hash> tiles; // chosen, by the kernel
     std::size_t not_modelled = 0; // kernels that the kernel time model has no time for
     std::map<std::string, std::shared_ptr<constant_blob const>> zeros; // by type, for weights that are not computed yet
 };
@@ -237,20 +247,58 @@ GSUB_LAZY_BODY std::size_t lowered::choose(std::span<kernels::descriptor const> 
         if (auto const found = known_->algorithms.find(key); found != known_->algorithms.end())
             return std::min(found->second, alternatives.size() - 1);
     }
-    std::vector<memory_level> homes{memory_level::cache, memory_level::last};
-    if (s->bias) homes.push_back(memory_level::last);
-    if (s->residual) homes.push_back(memory_level::cache);
+    auto const homes = detail::homes_of(*s);
     constexpr double sure = 0.95; // of the direct kernel's time: others err more
     std::size_t best = 0;
     auto least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < alternatives.size(); ++i) {
         auto const& d = alternatives[i];
         auto const space = kernels::space_of(d, isa);
-        auto const seconds = of_descriptor(d, kernels::counted(d, isa, space, tiles()), homes).seconds;
+        auto const seconds = of_descriptor(d, choose(d, isa, space), homes).seconds;
         if (seconds < least) least = i == 0 ? sure * seconds : seconds, best = i;
     }
     std::unique_lock const lock{known_->mutex};
     return known_->algorithms.emplace(key, best).first->second;
+}
+GSUB_LAZY_BODY loop::configuration lowered::choose(kernels::descriptor const& d, isa const& isa,
+                                                   loop::config_space const& space) const {
+    if (!std::holds_alternative<kernels::winograd_shape>(d) || &isa != isa_)
+        return kernels::counted(d, isa, space, tiles());
+    auto point = space.at(0);
+    kernels::set_knobs(point, best_tiles(d));
+    return point;
+}
+GSUB_LAZY_BODY kernels::winograd_config lowered::best_tiles(kernels::descriptor const& d) const {
+    auto const key = kernels::hash_of(d);
+    {
+        std::shared_lock const lock{known_->mutex};
+        if (auto const found = known_->tiles.find(key); found != known_->tiles.end()) return found->second;
+    }
+    auto const& s = std::get<kernels::winograd_shape>(d);
+    auto const homes = detail::homes_of(s.conv);
+    kernel_setting const setting{std::max(1u, options_.threads), runtime::worth_threads(&d, kernels::operations_of(d)),
+                                 homes, evicted_share(options_.weight_bytes, core_)};
+    auto const space = kernels::space_of(d, *isa_);
+    auto const counted_seconds = [&](kernels::winograd_config const& c) {
+        auto point = space.at(0);
+        kernels::set_knobs(point, c);
+        return of_descriptor(d, point, homes).seconds;
+    };
+    // The best of many by the closed form are weighed anew as kernels, beside the first one, by counted cycles.
+    constexpr std::size_t most = 16, most_anew = 4;
+    constexpr double sure = 0.97;
+    auto const all = kernels::winograd_candidates(s.conv, *isa_, s.m, tiles(), most);
+    std::vector<std::pair<double, kernels::winograd_config>> others;
+    for (auto const& c : std::span{all}.subspan(1))
+        others.emplace_back(nest_time_of(kernels::winograd_nest(s.conv, c, *isa_), core_, setting).seconds, c);
+    std::ranges::stable_sort(others, {}, [](auto const& o) { return o.first; });
+    others.resize(std::min(others.size(), most_anew));
+    auto best = all.front();
+    auto least = others.empty() ? 0.0 : sure * counted_seconds(best);
+    for (auto const& [closed, c] : others)
+        if (auto const seconds = counted_seconds(c); seconds < least) least = seconds, best = c;
+    std::unique_lock const lock{known_->mutex};
+    return known_->tiles.emplace(key, best).first->second;
 }
 GSUB_LAZY_BODY kernels::winograd_options lowered::tiles() const {
     auto options = kernels::winograd_options_of(machine_);
@@ -272,7 +320,10 @@ GSUB_LAZY_BODY result<lowered::unit> lowered::exactly(any_graph const& g) const 
     auto const rules = rules_of(g);
     options.rows = rules.rows, options.scalars = rules.scalars;
     auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& on) { return choose(all, on); };
-    options.algorithms = algorithm_function{algorithm};
+    auto const point = [&](kernels::descriptor const& d, isa const& on, loop::config_space const& space) {
+        return choose(d, on, space);
+    };
+    options.algorithms = algorithm_function{algorithm}, options.schedules = schedule_function{point};
     auto const made = lower_graph(g, detail::evaluators_for(g, evaluators_), *isa_, options);
     if (!made) return made.error();
     unit total{};
@@ -336,7 +387,7 @@ GSUB_LAZY_BODY double lowered::cost_alone(detail::group_in_graph<void> const& of
     cx.evaluators = detail::evaluators_for(alone.graph, evaluators_), cx.laid_out = true,
     cx.within = as_span(alone.within);
     auto const chosen = select(fuse(alone.graph, cx).value(), *isa_, *this, options_.winograd).value();
-    auto const made = schedule(layout_values(chosen, *isa_).value(), *isa_, counting_heuristic{tiles()}).value();
+    auto const made = schedule(layout_values(chosen, *isa_).value(), *isa_, *this).value();
     double total = 0;
     // What stands between this group and the others, row-major here, may be in blocks there.
     std::vector<char> taken_apart(alone.inputs.size(), 0);

@@ -70,12 +70,17 @@ GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators,
     auto const& isa = options.isa ? *options.isa : isa_of(machine);
     chosen.winograd = kernels::winograd_options_of(machine);
     chosen.winograd.accuracy = options.winograd.accuracy;
-    if (!options.generate || options.algorithms) return plan(std::move(g), evaluators, isa, chosen);
+    if (!options.generate || (options.algorithms && options.schedules))
+        return plan(std::move(g), evaluators, isa, chosen);
     auto const costs = cost::lowered::of(g, machine, {.isa = &isa, .winograd = options.winograd.accuracy});
     auto const algorithm = [&](std::span<kernels::descriptor const> all, gsub::isa const& on) {
         return costs.choose(all, on);
     };
-    chosen.algorithms = algorithm_function{algorithm};
+    auto const point = [&](kernels::descriptor const& d, gsub::isa const& on, loop::config_space const& space) {
+        return costs.choose(d, on, space);
+    };
+    if (!options.algorithms) chosen.algorithms = algorithm_function{algorithm};
+    if (!options.schedules) chosen.schedules = schedule_function{point};
     return plan(std::move(g), evaluators, isa, chosen);
 }
 

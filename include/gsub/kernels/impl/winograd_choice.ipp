@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace gsub::kernels {
@@ -138,13 +139,14 @@ GSUB_LAZY_BODY double winograd_cycles(conv2d_shape const& s, winograd_config con
     return detail::with_memory(busiest, share, group_bytes * static_cast<double>(z.groups), options);
 }
 
-GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const& isa, std::int32_t m,
-                                                winograd_options const& options) {
+namespace detail {
+
+// Each way of cutting the tiles into blocks and the output channels into parts, with its cycles.
+template <class F>
+void each_winograd(conv2d_shape const& s, isa const& isa, std::int32_t m, winograd_options const& options, F const& f) {
     GSUB_ASSERT(winograd_applies(s) && (m == 2 || m == 4), "a convolution that has a Winograd kernel");
     auto const tile_rows = (s.out(0) + m - 1) / m, tile_columns = (s.out(1) + m - 1) / m;
-    auto const out_blocks = detail::blocks(s.out_channels, isa);
-    winograd_config best;
-    auto least = std::numeric_limits<double>::infinity();
+    auto const out_blocks = blocks(s.out_channels, isa);
     auto const consider = [&](std::int64_t rows, std::int64_t columns) {
         winograd_config c;
         c.m = m, c.rows = static_cast<std::int32_t>(rows), c.columns = static_cast<std::int32_t>(columns);
@@ -156,17 +158,48 @@ GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const
              ++parts) {
             if (groups % parts != 0 || (parts > 1 && options.threads == 1)) continue;
             c.parts = static_cast<std::int32_t>(parts);
-            auto const cycles = winograd_cycles(s, c, isa, options);
-            if (cycles < 0.995 * least) least = cycles, best = c;
+            f(c, winograd_cycles(s, c, isa, options));
         }
     };
-    using detail::most_block_tiles, detail::least_piece_tiles;
     for (std::int64_t rows = 1; rows <= tile_rows && (rows == 1 || rows * tile_columns <= most_block_tiles); ++rows)
         consider(rows, tile_columns);
     for (std::int64_t pieces = 2; tile_columns / pieces >= least_piece_tiles; ++pieces)
         consider(1, (tile_columns + pieces - 1) / pieces);
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY winograd_config default_winograd(conv2d_shape const& s, isa const& isa, std::int32_t m,
+                                                winograd_options const& options) {
+    winograd_config best;
+    auto least = std::numeric_limits<double>::infinity();
+    detail::each_winograd(s, isa, m, options, [&](winograd_config const& c, double cycles) {
+        if (cycles < 0.995 * least) least = cycles, best = c;
+    });
     best.points_outer = detail::gains_by_points({s, best, isa}, best.vectors, detail::counted(isa, options), options);
     return best;
+}
+
+GSUB_LAZY_BODY std::vector<winograd_config> winograd_candidates(conv2d_shape const& s, isa const& isa, std::int32_t m,
+                                                                winograd_options const& options, std::size_t most) {
+    GSUB_ASSERT(most >= 1, "the default is one of them");
+    std::vector<std::pair<double, winograd_config>> counted;
+    detail::each_winograd(s, isa, m, options,
+                          [&](winograd_config const& c, double cycles) { counted.emplace_back(cycles, c); });
+    std::ranges::stable_sort(counted, {}, &std::pair<double, winograd_config>::first);
+    std::vector<winograd_config> all{default_winograd(s, isa, m, options)};
+    auto const add = [&](winograd_config const& c) {
+        if (all.size() < most && std::ranges::find(all, c) == all.end()) all.push_back(c);
+    };
+    auto const out_blocks = detail::blocks(s.out_channels, isa);
+    for (auto& [cycles, c] : counted) {
+        c.points_outer = detail::gains_by_points({s, c, isa}, c.vectors, detail::counted(isa, options), options);
+        add(c);
+        c.points_outer = !c.points_outer;
+        auto const groups = (out_blocks + c.vectors - 1) / c.vectors;
+        if (!c.points_outer || groups > c.parts) add(c); // of one group all points are its own
+    }
+    return all;
 }
 
 GSUB_LAZY_BODY std::optional<winograd_config> choose_winograd(conv2d_shape const& s, isa const& isa,

@@ -74,7 +74,7 @@ GSUB_LAZY_BODY std::vector<tuning_task> tuning_tasks_of(kernel_graph const& g, i
                 auto const same = kernels::equal(computes, *d);
                 auto space =
                     same ? op.space : std::make_shared<loop::config_space const>(kernels::space_of(computes, isa));
-                auto counted = kernels::counted(computes, isa, *space, options.winograd);
+                auto counted = same ? *op.schedule : kernels::counted(computes, isa, *space, options.winograd);
                 if (same) t.untuned = {t.algorithms.size(), op.schedule->index()};
                 t.algorithms.push_back({computes, std::move(space), std::move(counted)});
             }
