@@ -199,8 +199,8 @@ inline constexpr port_table rows[] = {
 /// guides (AMD 58455 for Zen 5, Arm's of Neoverse N1, V1, N2, V2 and Cortex-A53, Intel's manual); division and square
 /// roots of other x86 after uops.info. Of Zen 5, latencies and rates of all classes at 16, 32 and 64 bytes were
 /// measured on such a server (`codegen::calibrate_ports`: chains and independent instructions, against a chain of
-/// additions), and micro-kernels compared (tests/machine/pipeline.cpp). The others, `modelled_only`, were compared with
-/// no machine.
+/// additions), and micro-kernels compared (tests/machine/pipeline.cpp). Those of Zen 1
+/// were measured on such a server the same way. The others, `modelled_only`, were compared with no machine.
 [[nodiscard]] constexpr std::span<port_table const> port_tables() noexcept {
     return detail::port_rows::rows;
 }
