@@ -177,7 +177,8 @@ std::map<std::string, seen_instructions> disassembled(codegen::machine_code cons
     auto const* const first = static_cast<char const*>(code.entry);
     std::ofstream{file, std::ios::binary}.write(first, static_cast<std::streamsize>(code.bytes));
     std::map<std::string, seen_instructions> out;
-    auto const done = std::system(("objdump -D -b binary -mi386:x86-64 " + file.string() + " > " + text).c_str());
+    auto const done =
+        std::system(("objdump -D -b binary -mi386:x86-64 '" + file.string() + "' > '" + text + "'").c_str());
     std::ifstream in{text};
     for (std::string line; done == 0 && std::getline(in, line) && line.find("\tret") == line.npos;)
         for (auto const& word : words)

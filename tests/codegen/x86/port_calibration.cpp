@@ -17,12 +17,15 @@ TEST_CASE("a calibration of this machine has each class, with latencies and rate
         WARN("nothing is calibrated: this machine has no AVX2");
         return;
     }
-    // As many ports as its rate needs, in one pass or two.
-    auto const fits = [](measured_use const& u) {
-        auto const busy = std::popcount(u.ports) * u.cycles;
-        return u.cycles >= 1.2 || std::abs(busy - 1) < 0.3 || std::abs(busy - 2) < 0.3;
-    };
     auto found = calibrate_ports({.rounds = 12}).value();
+    // As many ports as its rate needs; two passes are those of a narrower use of the same ports.
+    auto const fits = [&](measured_use const& u) {
+        auto const busy = std::popcount(u.ports) * u.cycles;
+        auto const two_passes = std::ranges::any_of(found.uses, [&](auto const& o) {
+            return o.of == u.of && o.bytes < u.bytes && o.ports == u.ports && o.cycles < 0.6 * u.cycles;
+        });
+        return u.cycles >= 1.2 || std::abs(busy - (two_passes ? 2 : 1)) < 0.3;
+    };
     for (int again = 0; again < 6 && !std::ranges::all_of(found.uses, fits); ++again) // others use the machine
         found = calibrate_ports({.rounds = 40}).value();
     CHECK(measured_port_table::check(found) == "");

@@ -30,7 +30,6 @@ public:
           inside_(k.names.size(), 0),
           positions_(k.names.size(), place::other) {
         if (k.parallel >= 0) positions_[number(k.parallel)] = place_of(k.parallel_extent);
-        for (auto const& [v, extent] : loops.shared) positions_[number(v)] = place_of(extent);
     }
 
     // Of the whole kernel.

@@ -32,8 +32,6 @@ struct walked_loops {
         return found == stages.end() ? 0 : found->second;
     }
     std::vector<double> stage_cycles; // that units, chains and loops take
-    // Loops whose turns threads share, with their extents, where they are not one parallel loop.
-    std::vector<std::pair<codegen::variable, std::int64_t>> shared;
 };
 
 // Finds the stages of a kernel.

@@ -40,8 +40,6 @@ public:
         }
         write(0, stages.size(), 0, made_.body);
         static_cast<void>(loop_values<>{made_, loops_});
-        for (std::size_t d = 0; d < stages[0].parallel_loops(); ++d)
-            loops_.shared.emplace_back(stages[0].loops[d].var, stages[0].loops[d].extent);
         if (stages.size() > 1)
             stage_finder<>{made_, loops_};
         else
