@@ -11,8 +11,9 @@ fi
 cmake --build --preset "$1"
 # What only reads the sources is tested in the first tree, and so is what computes for long and touches nothing that
 # other tests do not: proofs of rules, searches by brute force and those that are repeated in many ways, many points of
-# the spaces of kernels, the weights of all networks, whole networks that are lowered, taken apart by passes or evaluated,
-# the longest searches of the command line.
+# the spaces of kernels, the weights of all networks, whole networks that are lowered, given costs, taken apart by passes or
+# evaluated, the longest searches of the command line; and what waits for another compiler, whose code no sanitizer of
+# this tree sees: kernels of one kind (those of random graphs are built here), other processors, exported programs.
 left_to_the_first_tree="every rule of the library is proved|what trying everything finds|TASO's rules|for a thousand \
 random graphs|activations alive|right without any one|beyond the budget of|the same whatever admits|the same where (a \
 node's|costs of)|a relaxation without bound|relaxed search with atomic|every model of the catalogue (is legal|comes \
@@ -21,5 +22,12 @@ searched whole|holds under any alpha|an eighth of the steps|as if it had not bee
 point gives|points of large kernels|one kernel of both convolutions|goldens of (classifiers|networks)|one kernel of each \
 group of the networks|types of the networks|every rule fires, all its preferences|the list .default. makes the \
 kernels|networks of every width and depth|depends? on (its|their) seed|has the published|query, key and value of each \
-layer|small ResNet-18 and|features of known networks|optimize tells what it did|every cost and choice|goes on from its trace"
+layer|small ResNet-18 and|features of known networks|optimize tells what it did|every cost and choice|goes on from its trace|\
+computes the pixels alone|cycles are scheduled where|machine that is named|time, that of their groups|groups cost \
+what the kernels|predicted by their assembly|calibration gives rates|undefined-behaviour sanitizers object|on an \
+emulated processor|casts between any two|arithmetic behind a conv|Winograd kernels have NaN|groups of every \
+width|whatever groups its passes|channels last are neither|(depth|rows of pixels) have kernels|takes? images of any \
+size|survive ONNX|layers of (networks|images that have depth) are right|blocks of channels are joined|activation of \
+a convolution is|weights cannot take are|packed in pieces by|rows and pixels are no|bench times runs|is calibrated \
+and the"
 exec ctest --preset "$1" --parallel "$(nproc)" --label-exclude "layering|docs" --exclude-regex "$left_to_the_first_tree"

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <gsub/driver/build.hpp>
+#ifdef GSUB_TEST_JIT
+#include <gsub/driver/jit.hpp>
+#endif
 
 #include <algorithm>
 #include <limits>
@@ -13,10 +16,14 @@ namespace built_graph {
 
 using namespace gsub;
 
-/// Builds without a cache.
+/// Builds without a cache, as machine code in memory where that component is there: compilers take a second for what these
+/// tests compute in a millisecond. That both emitters compute the same, is tested with them and on random graphs.
 inline runtime::executable built(graph const& g) {
     build_options options;
     options.jit.use_cache = false;
+#ifdef GSUB_TEST_JIT
+    options.emitter = &jit_emitter;
+#endif
     return build(g, host(), options).value();
 }
 /// The kinds of all steps.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds a fuzz target and runs it on its seed corpus for GSUB_FUZZ_SECONDS (60). New inputs stay in the build folder.
-# usage: tests/fuzz/run.sh TARGET [PRESET], e.g. onnx_import; the tree is that of the preset `fuzz` unless told
+# usage: tests/fuzz/run.sh TARGET [PRESET [built]], e.g. onnx_import; the tree is that of the preset `fuzz` unless told;
+#        `built`: the tree is up to date, so that several targets may start side by side
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 target=${1:?usage: run.sh TARGET}
@@ -8,8 +9,10 @@ preset=${2:-fuzz}
 build=$root/build/$preset
 
 cd "$root"
-cmake --preset "$preset" >/dev/null
-cmake --build --preset "$preset" --target "fuzz_$target"
+if [ "${3-}" != built ]; then
+    cmake --preset "$preset" >/dev/null
+    cmake --build --preset "$preset" --target "fuzz_$target"
+fi
 
 seeds=$root/tests/fuzz/corpus/$target
 [ -n "$(ls "$seeds" 2>/dev/null)" ] || { echo "no seeds in $seeds" >&2; exit 1; }
