@@ -16,8 +16,8 @@ namespace built_graph {
 
 using namespace gsub;
 
-/// Builds without a cache, as machine code in memory where that component is there: compilers take a second for what these
-/// tests compute in a millisecond. That both emitters compute the same, is tested with them and on random graphs.
+/// Builds without a cache, as machine code in memory where that component is there: compilers take a second for what
+/// these tests compute in a millisecond. That both emitters compute the same, is tested with them and on random graphs.
 inline runtime::executable built(graph const& g) {
     build_options options;
     options.jit.use_cache = false;
