@@ -1,19 +1,22 @@
 #!/bin/sh
 # Builds and tests the tree of another preset: configuration.sh PRESET
-# or one test program of it alone: configuration.sh PRESET PROGRAM
+# or one test program of it alone: configuration.sh PRESET PROGRAM [ARGUMENT...]
 set -eu
 cd "$(dirname "$0")/.."
 cmake --preset "$1" >/dev/null
 if [ $# -gt 1 ]; then
-    cmake --build --preset "$1" --target "$2"
-    exec "build/$1/tests/$2"
+    preset=$1 program=$2
+    shift 2
+    cmake --build --preset "$preset" --target "$program"
+    exec "build/$preset/tests/$program" "$@"
 fi
 cmake --build --preset "$1"
 # What only reads the sources is tested in the first tree, and so is what computes for long and touches nothing that
-# other tests do not: proofs of rules, searches by brute force and those that are repeated in many ways, many points of
-# the spaces of kernels, the weights of all networks, whole networks that are lowered, given costs, taken apart by passes or
-# evaluated, the longest searches of the command line; and what waits for another compiler, whose code no sanitizer of
-# this tree sees: kernels of one kind (those of random graphs are built here), other processors, exported programs.
+# other tests do not: proofs of rules, searches by brute force and those that are repeated in many ways, many points
+# of the spaces of kernels, networks of the catalogue and their weights, whole networks that are lowered, given costs,
+# taken apart by passes or evaluated, the longest searches of the command line; and what waits for another compiler,
+# whose code no sanitizer of this tree sees: kernels of one kind (those of random graphs are built here), other
+# processors, exported programs.
 left_to_the_first_tree="every rule of the library is proved|what trying everything finds|TASO's rules|for a thousand \
 random graphs|activations alive|right without any one|beyond the budget of|the same whatever admits|the same where (a \
 node's|costs of)|a relaxation without bound|relaxed search with atomic|every model of the catalogue (is legal|comes \
@@ -29,5 +32,8 @@ emulated processor|casts between any two|arithmetic behind a conv|Winograd kerne
 width|whatever groups its passes|channels last are neither|(depth|rows of pixels) have kernels|takes? images of any \
 size|survive ONNX|layers of (networks|images that have depth) are right|blocks of channels are joined|activation of \
 a convolution is|weights cannot take are|packed in pieces by|rows and pixels are no|bench times runs|is calibrated \
-and the"
-exec ctest --preset "$1" --parallel "$(nproc)" --label-exclude "layering|docs" --exclude-regex "$left_to_the_first_tree"
+and the|elementwise operators in all types|move elements of any type are|same search in parts gives|search in parts tells \
+adds|parts searched side by side|compiled (convolutions|Winograd kernels|separable|products|attention|kernels of)|says, \
+compiled|movements are those of single|channels stand in blocks or last|images that have depth computes|Winograd space \
+has what|last cache beyond 64|cut into small parts compute|has the groups of the graph before"
+exec ctest --preset "$1" --parallel "$(nproc)" --label-exclude "layering|docs|models" --exclude-regex "$left_to_the_first_tree"
