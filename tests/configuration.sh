@@ -35,5 +35,6 @@ a convolution is|weights cannot take are|packed in pieces by|rows and pixels are
 and the|elementwise operators in all types|move elements of any type are|same search in parts gives|search in parts tells \
 adds|parts searched side by side|compiled (convolutions|Winograd kernels|separable|products|attention|kernels of)|says, \
 compiled|movements are those of single|channels stand in blocks or last|images that have depth computes|Winograd space \
-has what|last cache beyond 64|cut into small parts compute|has the groups of the graph before"
+has what|last cache beyond 64|cut into small parts compute|has the groups of the graph before|same where kernels \
+are predicted|moves that have nothing to do|what is joined in networks|networks have all of their"
 exec ctest --preset "$1" --parallel "$(nproc)" --label-exclude "layering|docs|models" --exclude-regex "$left_to_the_first_tree"
