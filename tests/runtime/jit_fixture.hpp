@@ -6,10 +6,12 @@
 #include <gsub/runtime/compiler/jit.hpp>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -110,6 +112,8 @@ inline result<std::vector<loaded_kernel>> load(std::vector<kernel_source> const&
 
 // Runs `body` in a forked child; true where it exits with 0 within a minute.
 inline bool child_succeeds(std::function<bool()> const& body) {
+    std::cout.flush(); // what waits to be written is this process's, and no limit of the child's is meant for it
+    std::fflush(nullptr);
     auto const child = ::fork();
     if (child == 0) {
         ::alarm(60);
