@@ -31,12 +31,17 @@ what the kernels|predicted by their assembly|calibration gives rates|undefined-b
 emulated processor|casts between any two|arithmetic behind a conv|Winograd kernels have NaN|groups of every \
 width|whatever groups its passes|channels last are neither|(depth|rows of pixels) have kernels|takes? images of any \
 size|survive ONNX|layers of (networks|images that have depth) are right|blocks of channels are joined|activation of \
-a convolution is|weights cannot take are|packed in pieces by|rows and pixels are no|bench times runs|is calibrated \
+a convolution is|weights cannot take are|rows and pixels are no|bench times runs|is calibrated \
 and the|elementwise operators in all types|move elements of any type are|same search in parts gives|search in parts tells \
 adds|parts searched side by side|compiled (convolutions|Winograd kernels|separable|products|attention|kernels of)|says, \
 compiled|movements are those of single|channels stand in blocks or last|images that have depth computes|Winograd space \
 has what|last cache beyond 64|cut into small parts compute|has the groups of the graph before|same where kernels \
 are predicted|moves that have nothing to do|BERT|networks have all of their|what is joined in networks|image networks|\
-PyTorch's networks|finds in the networks|of the networks|unpacked normalisations|networks of the catalogue are fused|nearly linearly, on|report a picture and|\
-list of passes decides|tuned by each score|a goal stands for|another search or a damaged|processor that is not here"
+PyTorch's networks|finds in the networks|of the networks|unpacked normalisations|networks of the catalogue are fused|\
+report a picture and|\
+list of passes decides|tuned by each score|a goal stands for|processor that is not here"
+# CTest goes on without an expression that it cannot compile, of more than some 30 groups for one.
+if ctest --preset "$1" -N --exclude-regex "$left_to_the_first_tree" 2>&1 | grep RegularExpression; then
+    exit 1
+fi
 exec ctest --preset "$1" --parallel "$(nproc)" --label-exclude "layering|docs|models" --exclude-regex "$left_to_the_first_tree"
