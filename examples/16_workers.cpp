@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using point = search::product_space::point;
 
 // What one would measure: the best is at 17. Some settings crash the process, one never comes to an end.
-double seconds(point const& p) {
+double seconds_at(point const& p) {
     if (p[0] == 40) std::raise(SIGKILL);
     if (p[0] == 50)
         for (;;) ::pause();
@@ -31,7 +31,7 @@ int main() {
     search::product_space const space{{search::dimension::ordinal(64)}};
     std::uint64_t records = 0;
     auto const record = [&](point const&, double) { ++records; };
-    tune::process_scorer<point> workers{seconds, {.workers = 4, .timeout = 50ms, .attempts = 2}, record};
+    tune::process_scorer<point> workers{seconds_at, {.workers = 4, .timeout = 50ms, .attempts = 2}, record};
     auto const found = search::minimize(search::random_search{space, 1}, workers, {.budget = 64});
 
     auto const told = workers.statistics();

@@ -2,7 +2,7 @@
 
 build_packages="g++ cmake ninja-build libeigen3-dev libfmt-dev nlohmann-json3-dev libprotozero-dev libcli11-dev libxbyak-dev catch2 python3"
 # For ./test.sh --all: the second compiler with sanitizers and fuzzer, the formatter, Python and ONNX's own node tests.
-check_packages="clang-14 libclang-rt-14-dev libfuzzer-14-dev clang-format-14 python3-venv libonnx-testdata"
+check_packages="clang-14 lld-14 libclang-rt-14-dev libfuzzer-14-dev clang-format-14 python3-venv libonnx-testdata"
 # Used by tests which are skipped without them: kernels and programs for other processors.
 emulation_packages="g++-aarch64-linux-gnu qemu-user"
 # Used by a component and its tests, which are left out without them: searches over the ranks of an MPI job.

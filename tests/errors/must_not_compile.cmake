@@ -1,4 +1,4 @@
-# cmake -DSOURCE=case.cpp -DCOMPILER=g++ -DFLAGS=-Ia;-Ib -P must_not_compile.cmake
+# cmake -DSOURCE=case.cpp -DCOMPILER=g++ -DFLAGS=-Ia;-Ib -DHEADERS=build/headers.hpp -P must_not_compile.cmake
 # Passes where the compiler refuses the file with the words of its first line, `// expect: words`, or accepts it where
 # the line says `// expect: success`.
 file(STRINGS ${SOURCE} first_line LIMIT_COUNT 1)
@@ -7,7 +7,7 @@ if(NOT first_line MATCHES "^// expect: (.+)$")
 endif()
 set(words "${CMAKE_MATCH_1}")
 
-execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -fmessage-length=0 ${FLAGS} ${SOURCE}
+execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -fmessage-length=0 ${FLAGS} -include ${HEADERS} ${SOURCE}
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 string(SUBSTRING "${output}" 0 4000 beginning)
 
