@@ -156,7 +156,7 @@ TEST_CASE("the last rank hangs, the winner is the same", "[.hangs]") {
     auto const space = rosenbrock_space(4);
     job(hanging, {.timeout = 50ms}, [&](mpi_scorer<point>& ranks) {
         CHECK(search_by(ranks, space).best == search_alone(height, space).best);
-        CHECK(ranks.statistics().late >= 1); // more where the machine is busy
+        CHECK(ranks.statistics().late == 1);
     });
 }
 
