@@ -161,3 +161,18 @@ TEST_CASE("the sum of a mean of integers does not wrap around") {
         for (auto const& kind : built_graph::kinds(e)) CHECK_FALSE(kind.starts_with("reference"));
     }
 }
+TEST_CASE("a dropout whose mode is told when it runs passes on at inference, and is refused in training") {
+    using namespace reference_gaps_test;
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {3, 4}, "x");
+    auto const training = b.input(dtype::boolean, {}, "training");
+    b.outputs({b.add<ops::dropout>(x, b.constant(tensor::scalar(0.5f)), training)});
+    auto const e = built_graph::built(g);
+    auto values = tensor::zeros(dtype::f32, ints{3, 4});
+    for (auto& v : values.mutable_data<float>()) v = 3;
+    CHECK(std::ranges::equal(e.run(std::vector{values, tensor::scalar(false)}).value().at(0).raw(), values.raw()));
+    auto const refused = e.run(std::vector{values, tensor::scalar(true)});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code() == error_code::unsupported);
+}

@@ -298,6 +298,7 @@ GSUB_LAZY_BODY std::vector<kernel_group> kernel_groups(any_graph const& g, fusio
 }
 
 GSUB_LAZY_BODY bool is_stored_view(any_graph const& g, node_id n) {
+    if (g.is<ops::dropout>(n) && g.operand_count(n) > 2) return false; // whether it trains is told when it runs
     return g.is<ops::transpose>(n) || g.is<ops::slice>(n) || g.is<ops::expand>(n) || g.is<ops::split>(n) ||
            (g.op(n).aliasing_view && g.result_count(n) == 1 && !g.is<ops::shape>(n));
 }
