@@ -256,7 +256,7 @@ TEST_CASE("where a check is not finite the fallback replaces what was stored, wi
     schedule sevens{instead.store(y, {n - 1 - back, at}, instead.constant(7), {{n - 1 - back, n - 1}})};
     sevens.vectorize(sevens.loop_of("lane"));
     loop::fused_nest nest{first};
-    nest.fallback(sevens.finish());
+    nest.fallback([of = sevens.finish()] { return of; });
     auto const k = lower(nest, "k").value();
     CHECK(to_string(k).find("fallback") != std::string::npos);
     constexpr auto infinity = std::numeric_limits<double>::infinity();

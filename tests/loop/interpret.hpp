@@ -148,16 +148,18 @@ inline double term(tensor_expression const& e, std::int32_t id, positions const&
     switch (t.op) {
     case loop::scalar_op::constant:
         return t.type == dtype::f32 ? static_cast<double>(static_cast<float>(number)) : held(number, t.type);
-    case loop::scalar_op::load:
-        if (!holds(t.predicate, p)) return held(number, t.type);
-        if (t.chosen.by >= 0) { // tells nobody
-            auto chosen = static_cast<std::int64_t>(term(e, t.chosen.by, p, data, reduced));
-            if (chosen < -t.chosen.entries || chosen >= t.chosen.entries) chosen = 0;
-            chosen += chosen < 0 ? t.chosen.entries : 0;
-            return data.at(static_cast<std::size_t>(t.source.of))
-                .at(element(e, t.source, p) + static_cast<std::size_t>(chosen * t.chosen.stride));
+    case loop::scalar_op::load: {
+        auto const& read = e.read_by(t);
+        if (!holds(read.predicate, p)) return held(number, t.type);
+        if (read.chosen.by >= 0) { // tells nobody
+            auto chosen = static_cast<std::int64_t>(term(e, read.chosen.by, p, data, reduced));
+            if (chosen < -read.chosen.entries || chosen >= read.chosen.entries) chosen = 0;
+            chosen += chosen < 0 ? read.chosen.entries : 0;
+            return data.at(static_cast<std::size_t>(read.source.of))
+                .at(element(e, read.source, p) + static_cast<std::size_t>(chosen * read.chosen.stride));
         }
-        return data.at(static_cast<std::size_t>(t.source.of)).at(element(e, t.source, p));
+        return data.at(static_cast<std::size_t>(read.source.of)).at(element(e, read.source, p));
+    }
     case loop::scalar_op::reduced:
         return reduced;
     case loop::scalar_op::cast:

@@ -35,8 +35,18 @@ public:
     requires(!std::is_integral_v<Iterator>) small_vector(Iterator first, Iterator last) {
         for (; first != last; ++first) push_back(*first);
     }
-    small_vector(small_vector const& other) { append(other.data(), other.size()); }
-    small_vector(small_vector&& other) noexcept { swap(other); }
+    small_vector(small_vector const& other) {
+        if (copied_whole && !other.heap_)
+            copy_inline(other), size_ = other.size_;
+        else
+            append(other.data(), other.size());
+    }
+    small_vector(small_vector&& other) noexcept
+        : heap_(std::exchange(other.heap_, nullptr)),
+          size_(std::exchange(other.size_, 0)),
+          capacity_(std::exchange(other.capacity_, 0)) {
+        copy_inline(other);
+    }
     small_vector& operator=(small_vector const& other) {
         if (this != &other) clear(), append(other.data(), other.size());
         return *this;
@@ -103,6 +113,11 @@ public:
     }
 
 private:
+    static constexpr bool copied_whole = N * sizeof(T) <= 128; // a copy of known size is a few moves
+
+    void copy_inline(small_vector const& other) noexcept {
+        for (std::size_t i = 0; i < N; ++i) inline_[i] = other.inline_[i];
+    }
     void append(T const* elements, std::size_t count) {
         reserve(size_ + count);
         if (count != 0) std::memcpy(static_cast<void*>(end()), elements, count * sizeof(T));

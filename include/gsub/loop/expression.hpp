@@ -70,12 +70,17 @@ struct chosen_entry {
 struct scalar_expr {
     scalar_op op = scalar_op::constant;
     dtype type = dtype::f32;                 ///< of its value
-    double value = 0;                        ///< of a constant of a floating type; of a load: outside of `predicate`
-    std::int64_t integer = 0;                ///< the same of other types; of u64 beyond i64 its bits
-    access source{};                         ///< of a load
-    std::vector<bound> predicate{};          ///< of a load: outside, it is `value` or `integer`
-    chosen_entry chosen{};                   ///< of a load: its element lies in this entry, `source` in the first one
+    std::int32_t load = -1;                  ///< of a load: its entry of `tensor_expression::loads`
     std::int32_t operands[3] = {-1, -1, -1}; ///< earlier ones
+    double value = 0;                        ///< of a constant of a floating type; of a load: outside of its predicate
+    std::int64_t integer = 0;                ///< the same of other types; of u64 beyond i64 its bits
+};
+
+/// What a load reads: an entry of `tensor_expression::loads`, which are few beside the expressions.
+struct loaded_element {
+    access source{};
+    std::vector<bound> predicate{}; ///< outside, the expression is its `value` or `integer`
+    chosen_entry chosen{};          ///< the element lies in this entry, `source` in the first one
 };
 
 /// Additional store: one more element that a position stores.
@@ -93,6 +98,7 @@ struct tensor_expression {
     std::vector<axis> axes; ///< variable i is axis i
     std::vector<buffer> buffers;
     std::vector<scalar_expr> exprs;
+    std::vector<loaded_element> loads;
     scalar_op combine = scalar_op::add; ///< add, or maximum, which here keeps any NaN
     std::int32_t initial = -1;          ///< what a reduction starts from; -1: there is none
     std::int32_t update = -1;
@@ -106,6 +112,10 @@ struct tensor_expression {
     std::vector<bound> bounds;         ///< of reads by `update`; outside, a position adds nothing
     std::vector<bound> domain;         ///< spatial positions outside do not exist
 
+    /// What a load reads.
+    [[nodiscard]] loaded_element const& read_by(scalar_expr const& t) const {
+        return loads[static_cast<std::size_t>(t.load)];
+    }
     /// Counts additions, multiplications, comparisons and functions, each once, those outside bounds included.
     GSUB_LAZY [[nodiscard]] double operations() const;
 };
@@ -222,7 +232,7 @@ private:
     GSUB_LAZY affine add_axis(std::string_view name, std::int64_t extent, axis_kind kind);
     GSUB_LAZY std::int32_t add_buffer(std::string_view name, std::initializer_list<std::int64_t> dims, bool written,
                                       dtype element);
-    GSUB_LAZY value add(scalar_expr t);
+    GSUB_LAZY value add(scalar_expr const& t);
     GSUB_LAZY value reduce(scalar_op combine, value initial, value update, std::initializer_list<bound> predicate);
     tensor_expression made_;
 };

@@ -4,6 +4,7 @@
 #include <gsub/loop/schedule.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,12 +28,14 @@ public:
     GSUB_LAZY fused_nest& then(loop_nest next, std::size_t shared);
 
     /// Sets the fallback, which replaces what the last stage stored where its guard is not finite; its outermost loops,
-    /// one for each position that the guard gives, take these positions. *Errors* throws `error` (`usage`) where the
-    /// stage has no guard, the nest has fewer loops or parallel ones, or its buffers are not those of the stage.
-    GSUB_LAZY fused_nest& fallback(loop_nest instead);
+    /// one for each position that the guard gives, take these positions. It is made where it is asked for: costs do not
+    /// ask. *Errors* throws `error` (`usage`) where the stage has no guard.
+    GSUB_LAZY fused_nest& fallback(std::function<loop_nest()> instead);
 
-    /// The fallback, or null.
-    [[nodiscard]] loop_nest const* fallback() const noexcept { return fallback_.empty() ? nullptr : fallback_.data(); }
+    [[nodiscard]] bool has_fallback() const noexcept { return static_cast<bool>(fallback_); }
+    /// Makes the fallback. *Requires* that there is one. *Errors* throws `error` (`usage`) where it has fewer loops
+    /// than the guard gives positions, or parallel ones, or its buffers are not those of the stage.
+    GSUB_LAZY [[nodiscard]] loop_nest fallback() const;
     [[nodiscard]] std::span<loop_nest const> stages() const noexcept { return as_span(stages_); }
     /// Number of leading loops that stage `i` shares with the stage before; zero for the first.
     [[nodiscard]] std::size_t shared(std::size_t i) const noexcept { return shared_[i]; }
@@ -41,7 +44,7 @@ public:
 private:
     std::vector<loop_nest> stages_;
     std::vector<std::size_t> shared_{0};
-    std::vector<loop_nest> fallback_; // one at most
+    std::function<loop_nest()> fallback_;
 };
 
 /// Prints the stages as indented text, one after another.

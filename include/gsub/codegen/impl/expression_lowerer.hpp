@@ -23,7 +23,7 @@ public:
         : at_(at),
           made_(made),
           values_(made),
-          loads_(at.nest().what.exprs.size()),
+          loads_(at.nest().what.loads.size()),
           stores_(1 + at.nest().what.more_stores.size()) {}
 
     [[nodiscard]] value_numbering& values() noexcept { return values_; }
@@ -42,7 +42,8 @@ private:
     }
     GSUB_LAZY reg new_value(std::int32_t id, tile_place here, statement_list& out);
     GSUB_LAZY reg load(std::int32_t id, tile_place here, statement_list& out);
-    GSUB_LAZY bool add_predicate(loop::scalar_expr const& t, std::int64_t step, instruction& i, std::int32_t& lanes);
+    GSUB_LAZY bool add_predicate(loop::loaded_element const& read, std::int64_t step, instruction& i,
+                                 std::int32_t& lanes);
     GSUB_LAZY [[nodiscard]] reg chosen_entry(loop::chosen_entry const& chosen, tile_place here, statement_list& out);
     // An access as an offset in its buffer.
     struct flat_access {

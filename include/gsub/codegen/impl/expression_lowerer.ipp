@@ -45,18 +45,19 @@ GSUB_LAZY_BODY reg expression_lowerer::new_value(std::int32_t id, tile_place her
 
 GSUB_LAZY_BODY reg expression_lowerer::load(std::int32_t id, tile_place here, statement_list& out) {
     auto const& t = expression(id);
-    auto const& from = flat(t.source, loads_[static_cast<std::size_t>(id)]);
+    auto const& read = at_.nest().what.read_by(t);
+    auto const& from = flat(read.source, loads_[static_cast<std::size_t>(t.load)]);
     auto const step = from.step;
     instruction i;
     i.type = t.type;
-    i.order = places_of(t.source.beyond, step);
+    i.order = places_of(read.source.beyond, step);
     i.op = step == 0 && i.order.empty() ? opcode::broadcast : opcode::load;
     i.value = t.value;
     i.integer = t.integer;
-    i.buffer = t.source.of;
+    i.buffer = read.source.of;
     i.offset = at_.resolved(from.offset);
     auto const all = here.lanes;
-    if (!add_predicate(t, step, i, here.lanes)) { // nothing is read
+    if (!add_predicate(read, step, i, here.lanes)) { // nothing is read
         instruction outside;
         outside.type = t.type;
         outside.value = t.value;
@@ -65,11 +66,11 @@ GSUB_LAZY_BODY reg expression_lowerer::load(std::int32_t id, tile_place here, st
     }
     // Lanes beyond the tail may hold anything that can be read: nobody stores them.
     auto const whole =
-        i.op == opcode::load && i.order.empty() && here.lanes == all && reads_whole_vector(i.offset, from, t.chosen);
-    if (t.chosen.by >= 0) {
-        i.operands[0] = chosen_entry(t.chosen, here, out);
-        i.entry = t.chosen.stride;
-        if (varies(t.chosen.by)) i.op = opcode::gather;
+        i.op == opcode::load && i.order.empty() && here.lanes == all && reads_whole_vector(i.offset, from, read.chosen);
+    if (read.chosen.by >= 0) {
+        i.operands[0] = chosen_entry(read.chosen, here, out);
+        i.entry = read.chosen.stride;
+        if (varies(read.chosen.by)) i.op = opcode::gather;
         if (i.op == opcode::gather) i.stride = step;
     }
     if (i.op == opcode::broadcast) return values_.value_of(std::move(i), out);
@@ -84,9 +85,9 @@ GSUB_LAZY_BODY reg expression_lowerer::load(std::int32_t id, tile_place here, st
 
 // Adds the conditions that are not decided to a load, and takes away lanes for which one does not hold; false where
 // nothing is read.
-GSUB_LAZY_BODY bool expression_lowerer::add_predicate(loop::scalar_expr const& t, std::int64_t step, instruction& i,
-                                                      std::int32_t& lanes) {
-    for (auto const& b : t.predicate) {
+GSUB_LAZY_BODY bool expression_lowerer::add_predicate(loop::loaded_element const& read, std::int64_t step,
+                                                      instruction& i, std::int32_t& lanes) {
+    for (auto const& b : read.predicate) {
         auto const here = at_.check(b);
         if (here == truth::yes) continue;
         if (here == truth::no) return false;
@@ -161,9 +162,12 @@ GSUB_LAZY_BODY std::vector<std::int64_t> expression_lowerer::places_of(loop::loo
 GSUB_LAZY_BODY bool expression_lowerer::varies(std::int32_t id) {
     auto const& t = expression(id);
     if (t.op == loop::scalar_op::reduced) return true;
-    if (t.op == loop::scalar_op::load && flat(t.source, loads_[static_cast<std::size_t>(id)]).step != 0) return true;
-    return (t.chosen.by >= 0 && varies(t.chosen.by)) ||
-           std::any_of(std::begin(t.operands), std::end(t.operands), [&](auto o) { return o >= 0 && varies(o); });
+    if (t.op == loop::scalar_op::load) {
+        auto const& read = at_.nest().what.read_by(t);
+        return flat(read.source, loads_[static_cast<std::size_t>(t.load)]).step != 0 ||
+               (read.chosen.by >= 0 && varies(read.chosen.by));
+    }
+    return std::any_of(std::begin(t.operands), std::end(t.operands), [&](auto o) { return o >= 0 && varies(o); });
 }
 
 GSUB_LAZY_BODY void expression_lowerer::store(std::size_t number, tile_place here, statement_list& out) {

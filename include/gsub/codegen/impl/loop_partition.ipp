@@ -52,7 +52,7 @@ GSUB_LAZY_BODY std::vector<std::int64_t> loop_partition::of(variable v, std::siz
         for (auto const& b : bounds) add_cuts(b, v, depth, decide::where_nothing_else_does, all);
     };
     add(nest.what.bounds);
-    for (auto const& t : nest.what.exprs) add(t.predicate);
+    for (auto const& l : nest.what.loads) add(l.predicate);
     add(nest.what.target_predicate);
     for (auto const& s : nest.what.more_stores) add(s.predicate);
     auto ranges = finish(std::move(all));

@@ -34,8 +34,7 @@ public:
             made_.parallel_extent = stages[0].parallel_extent();
         }
         assemble(0, stages.size(), 0, made_.body);
-        if (auto const* const fallback = nest_.fallback())
-            assemble_fallback(*fallback, stages.back().what.fallback_at.size());
+        if (nest_.has_fallback()) assemble_fallback(nest_.fallback(), stages.back().what.fallback_at.size());
         return std::move(made_);
     }
 

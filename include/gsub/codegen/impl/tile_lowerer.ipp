@@ -31,7 +31,7 @@ GSUB_LAZY_BODY std::vector<assumption> tile_lowerer::open_conditions(std::size_t
         }
     };
     at_.each_place(depth, [&] {
-        for (auto const& t : what.exprs) add(t.predicate);
+        for (auto const& l : what.loads) add(l.predicate);
         add(what.target_predicate);
         for (auto const& s : what.more_stores) add(s.predicate);
     });

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -78,6 +80,7 @@ public:
             (tile.unrolled()[u]->reduction ? reductions_ : places_) |= loop_set{1} << u;
         for (std::size_t v = 0; v < names.size(); ++v) renames_ = renames_ || index(names[v]) != v;
         for (auto* const b : {&update_, &begin_, &end_}) b->code.reserve(8), b->accesses.reserve(4);
+        (reduces() ? update_ : end_).accesses.reserve(2 + nest_.what.loads.size() + nest_.what.more_stores.size());
         if (reduces()) write_update();
         write_ends();
         if (reduces()) count_updates();
@@ -126,6 +129,7 @@ private:
         loop_set around;               // unrolled loops
         std::vector<loop_set> known{}; // by expression, plus 1; 0: not yet
         codegen::instruction scratch{};
+        std::optional<std::size_t> last_access{}; // that was added: its place in the block
         // Instructions that touch no memory, by what they are.
         struct computed {
             codegen::opcode op;
@@ -163,48 +167,65 @@ private:
             seen.emplace_back(what, block.code.size());
             block.code.push_back({of.counter_.work_of(scratch, 0, [] { return false; }), loops});
         }
-        void add(codegen::instruction&& access, loop_set loops) {
+        // *Returns* the instruction that counts it: that of the access before, where they differ by a constant alone.
+        repeated_instruction& add(codegen::instruction&& access, loop_set loops, bool multiplied = false) {
+            if (last_access && !multiplied && continues(access)) {
+                auto& same = block.code[*last_access];
+                if (!same.multiplied && same.loops == loops) {
+                    ++same.count;
+                    block.accesses.push_back(std::move(access));
+                    return same;
+                }
+            }
             auto const transposed = [&] {
                 return repeated_instruction{{}, loops}.times(of.tile_.extents()) >= static_cast<double>(access.lanes);
             };
-            block.code.push_back({of.counter_.work_of(access, 0, transposed), loops});
+            last_access = block.code.size();
+            auto& made = block.code.emplace_back(repeated_instruction{of.counter_.work_of(access, 0, transposed), loops});
+            made.multiplied = multiplied;
             block.accesses.push_back(std::move(access));
+            return made;
+        }
+        [[nodiscard]] bool continues(codegen::instruction const& i) const {
+            auto const& last = block.accesses.back();
+            return i.op == last.op && i.buffer == last.buffer && i.type == last.type && i.lanes == last.lanes &&
+                   i.stride == last.stride && i.operands[0] < 0 && last.operands[0] < 0 && i.order.empty() &&
+                   last.order.empty() && std::ranges::equal(i.offset.terms(), last.offset.terms());
         }
         loop_set load(loop::scalar_expr const& t, bool multiplied) {
-            auto offset = of.flat(t.source);
+            auto const& read = of.nest_.what.read_by(t);
+            auto offset = of.flat(read.source);
             auto set = of.loops_of(offset, around);
-            auto const looked_up = !t.source.beyond.table.empty(), chosen = t.chosen.by >= 0;
+            auto const looked_up = !read.source.beyond.table.empty(), chosen = read.chosen.by >= 0;
             auto const step = offset.factor(of.tile_.lane());
             decltype(repeated_instruction::steps) steps;
             if (!looked_up && !chosen)
                 for (std::size_t u = 0; set >> u != 0; ++u)
                     if (set >> u & 1) steps.push_back({u, std::abs(offset.factor(of.tile_.unrolled()[u]->var))});
             codegen::instruction i;
-            i.type = t.type, i.buffer = t.source.of;
+            i.type = t.type, i.buffer = read.source.of;
             i.offset = of.named(std::move(offset));
             if (looked_up) {
-                set |= of.loops_of(t.source.beyond.by, around);
-                i.order = of.order_of(t.source.beyond, step);
+                set |= of.loops_of(read.source.beyond.by, around);
+                i.order = of.order_of(read.source.beyond, step);
             }
             i.op = step == 0 && !looked_up ? codegen::opcode::broadcast : codegen::opcode::load;
             i.lanes = static_cast<std::int32_t>(of.tile_.lanes());
             i.stride = step == 0 ? 1 : step;
             if (chosen) {
-                auto const by = write(t.chosen.by);
+                auto const by = write(read.chosen.by);
                 add(codegen::opcode::choose, t.op, dtype::i64, by);
                 set |= by;
-                i.operands[0] = 0, i.entry = t.chosen.stride;
-                if (of.varies(t.chosen.by)) i.op = codegen::opcode::gather;
+                i.operands[0] = 0, i.entry = read.chosen.stride;
+                if (of.varies(read.chosen.by)) i.op = codegen::opcode::gather;
             }
-            add(std::move(i), set);
-            auto& made = block.code.back();
-            made.multiplied = multiplied, made.steps = std::move(steps);
+            add(std::move(i), set, multiplied).steps = std::move(steps);
             return set;
         }
     };
     [[nodiscard]] bool varies(std::int32_t id) const {
         auto const& t = nest_.what.exprs[index(id)];
-        if (t.op == loop::scalar_op::load && flat(t.source).factor(tile_.lane()) != 0) return true;
+        if (t.op == loop::scalar_op::load && flat(nest_.what.read_by(t).source).factor(tile_.lane()) != 0) return true;
         return std::any_of(std::begin(t.operands), std::end(t.operands), [&](auto o) { return o >= 0 && varies(o); });
     }
     // Where the lanes of the first vector read that look their places up.

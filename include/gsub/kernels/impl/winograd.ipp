@@ -60,7 +60,8 @@ public:
 
     loop::fused_nest run() const {
         loop::fused_nest nest{input()};
-        nest.then(multiplication(), 1).then(output(), c_.points_outer ? 1 : 2).fallback(direct());
+        nest.then(multiplication(), 1).then(output(), c_.points_outer ? 1 : 2);
+        nest.fallback([of = *this] { return of.direct(); });
         return nest;
     }
 
@@ -231,8 +232,8 @@ private:
         return std::move(plan).finish();
     }
 
-    conv2d_shape const& s_;
-    winograd_config const& c_;
+    conv2d_shape s_; // its own, since the fallback is made later
+    winograd_config c_;
     winograd_sizes z_;
     std::int64_t l_, m_;
     std::int32_t x_ = -1, w_ = -1, bias_ = -1, residual_ = -1, y_ = -1;

@@ -51,7 +51,7 @@ GSUB_INLINE value apply(scalar_op op, value a, value b) {
     t.type = info(op).truth ? dtype::boolean : a.type();
     t.operands[0] = a.id_;
     t.operands[1] = b.id_;
-    return a.in_->add(std::move(t));
+    return a.in_->add(t);
 }
 GSUB_INLINE value apply(scalar_op op, value a) {
     GSUB_ASSERT(is_unary(op), "an operation of one operand");
@@ -60,7 +60,7 @@ GSUB_INLINE value apply(scalar_op op, value a) {
     t.op = op;
     t.type = a.type();
     t.operands[0] = a.id_;
-    return a.in_->add(std::move(t));
+    return a.in_->add(t);
 }
 GSUB_INLINE value cast(value a, dtype to) {
     if (a.type() == to) return a;
@@ -68,7 +68,7 @@ GSUB_INLINE value cast(value a, dtype to) {
     t.op = scalar_op::cast;
     t.type = to;
     t.operands[0] = a.id_;
-    return a.in_->add(std::move(t));
+    return a.in_->add(t);
 }
 GSUB_INLINE value select(value condition, value a, value b) {
     GSUB_ASSERT(condition.type() == dtype::boolean && a.type() == b.type(), "a bool selects among values of one type");
@@ -78,7 +78,7 @@ GSUB_INLINE value select(value condition, value a, value b) {
     t.operands[0] = condition.id_;
     t.operands[1] = a.id_;
     t.operands[2] = b.id_;
-    return a.in_->add(std::move(t));
+    return a.in_->add(t);
 }
 
 GSUB_LAZY_BODY affine expression_builder::add_axis(std::string_view name, std::int64_t extent, axis_kind kind) {
@@ -124,8 +124,8 @@ GSUB_LAZY_BODY std::int32_t expression_builder::set_strides(std::int32_t b,
     return b;
 }
 
-GSUB_LAZY_BODY value expression_builder::add(scalar_expr t) {
-    made_.exprs.push_back(std::move(t));
+GSUB_LAZY_BODY value expression_builder::add(scalar_expr const& t) {
+    made_.exprs.push_back(t);
     return {*this, static_cast<std::int32_t>(made_.exprs.size() - 1)};
 }
 GSUB_LAZY_BODY value expression_builder::constant(double v, dtype type) {
@@ -141,7 +141,7 @@ GSUB_LAZY_BODY value expression_builder::number(double real, std::int64_t whole,
     t.type = type;
     t.value = is_floating(type) ? real : 0;
     t.integer = is_floating(type) ? 0 : whole;
-    return add(std::move(t));
+    return add(t);
 }
 GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index) {
     GSUB_ASSERT(index.size() == made_.buffers[static_cast<std::size_t>(of)].dims.size(),
@@ -149,13 +149,14 @@ GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_li
     scalar_expr t;
     t.op = scalar_op::load;
     t.type = made_.buffers[static_cast<std::size_t>(of)].element;
-    t.source = {of, {index.begin(), index.end()}};
-    return add(std::move(t));
+    t.load = static_cast<std::int32_t>(made_.loads.size());
+    made_.loads.emplace_back().source = {of, {index.begin(), index.end()}};
+    return add(t);
 }
 GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index,
                                             std::initializer_list<bound> predicate) {
     auto const v = at(of, index);
-    made_.exprs.back().predicate.assign(predicate.begin(), predicate.end());
+    made_.loads.back().predicate.assign(predicate.begin(), predicate.end());
     return v;
 }
 
@@ -167,13 +168,13 @@ GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_li
     auto& t = made_.exprs.back();
     GSUB_ASSERT(instead.type == t.type, "outside of its bounds a load has the type of its buffer");
     t.value = instead.value, t.integer = instead.integer;
-    t.predicate = std::move(predicate);
+    made_.loads.back().predicate = std::move(predicate);
     return v;
 }
 
 GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index, lookup beyond) {
     auto const v = at(of, index);
-    made_.exprs.back().source.beyond = std::move(beyond);
+    made_.loads.back().source.beyond = std::move(beyond);
     return v;
 }
 
@@ -184,7 +185,7 @@ GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_li
     auto const& tells = made_.buffers[static_cast<std::size_t>(status)];
     GSUB_ASSERT(tells.written && tells.element == dtype::i32, "a written i32 tells of choices that are out of range");
     auto const v = at(of, index);
-    made_.exprs.back().chosen = {by.id(), entries, stride, status};
+    made_.loads.back().chosen = {by.id(), entries, stride, status};
     return v;
 }
 
@@ -200,7 +201,7 @@ GSUB_LAZY_BODY value expression_builder::reduce(scalar_op combine, value initial
     scalar_expr t;
     t.op = scalar_op::reduced;
     t.type = update.type();
-    return add(std::move(t));
+    return add(t);
 }
 GSUB_LAZY_BODY value expression_builder::sum(value initial, value update, std::initializer_list<bound> predicate) {
     return reduce(scalar_op::add, initial, update, predicate);

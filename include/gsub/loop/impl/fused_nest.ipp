@@ -42,17 +42,22 @@ GSUB_LAZY_BODY fused_nest& fused_nest::then(loop_nest next, std::size_t shared) 
     return *this;
 }
 
-GSUB_LAZY_BODY fused_nest& fused_nest::fallback(loop_nest instead) {
+GSUB_LAZY_BODY fused_nest& fused_nest::fallback(std::function<loop_nest()> instead) {
+    if (stages_.back().what.guard < 0) detail::refuse_stage("a fallback follows a guard");
+    fallback_ = std::move(instead);
+    return *this;
+}
+
+GSUB_LAZY_BODY loop_nest fused_nest::fallback() const {
+    GSUB_ASSERT(has_fallback(), "a fallback is asked for where there is one");
     auto const& last = stages_.back().what;
-    if (last.guard < 0) detail::refuse_stage("a fallback follows a guard");
+    auto instead = fallback_();
     if (instead.loops.size() <= last.fallback_at.size() || instead.parallel_loops() > 0)
         detail::refuse_stage("a fallback has loops of its own within those that are given, none of them parallel");
     auto const &known = last.buffers, &all = instead.what.buffers;
     if (!std::equal(known.begin(), known.end(), all.begin(), all.end(), detail::same_buffer))
         detail::refuse_stage("a fallback knows the buffers of the stage");
-    fallback_.clear();
-    fallback_.push_back(std::move(instead));
-    return *this;
+    return instead;
 }
 
 GSUB_LAZY_BODY std::string to_string(fused_nest const& nest) {
@@ -61,7 +66,7 @@ GSUB_LAZY_BODY std::string to_string(fused_nest const& nest) {
         if (i > 0) text += format_text("then, within {} of these loops:\n", nest.shared(i));
         text += to_string(nest.stages()[i]);
     }
-    if (nest.fallback()) text += "fallback:\n" + to_string(*nest.fallback());
+    if (nest.has_fallback()) text += "fallback:\n" + to_string(nest.fallback());
     return text;
 }
 

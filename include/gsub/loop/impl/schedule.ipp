@@ -30,8 +30,10 @@ GSUB_LAZY std::string text_of(std::int32_t id, loop_nest const& nest) {
     case scalar_op::constant:
         return is_floating(t.type) ? format_text("{}", shortest{t.value}) : format_text("{}", t.integer);
     case scalar_op::load:
-        return t.chosen.by < 0 ? text_of(t.source, nest)
-                               : format_text("{} of entry {}", text_of(t.source, nest), text_of(t.chosen.by, nest));
+        if (auto const& read = nest.what.read_by(t); read.chosen.by >= 0)
+            return format_text("{} of entry {}", text_of(read.source, nest), text_of(read.chosen.by, nest));
+        else
+            return text_of(read.source, nest);
     case scalar_op::reduced:
         return "sum";
     default:
@@ -139,23 +141,21 @@ GSUB_LAZY_BODY variable schedule::loop_of(std::string_view axis) const {
 }
 
 GSUB_LAZY_BODY void schedule::substitute(variable v, affine const& by) {
-    auto const in = [&](access& a) {
-        for (auto& i : a.index) i = i.with(v, by);
-        a.beyond.by = a.beyond.by.with(v, by);
+    auto const put = [&](affine& a) {
+        if (a.depends_on(v)) a = a.with(v, by);
     };
-    for (auto& t : nest_.what.exprs) {
-        in(t.source);
-        for (auto& b : t.predicate) b.value = b.value.with(v, by);
-    }
-    in(nest_.what.target);
-    for (auto& b : nest_.what.target_predicate) b.value = b.value.with(v, by);
-    for (auto& a : nest_.what.fallback_at) a = a.with(v, by);
-    for (auto& s : nest_.what.more_stores) {
-        in(s.target);
-        for (auto& b : s.predicate) b.value = b.value.with(v, by);
-    }
-    for (auto& b : nest_.what.bounds) b.value = b.value.with(v, by);
-    for (auto& b : nest_.tails) b.value = b.value.with(v, by);
+    auto const into = [&](access& a) {
+        for (auto& i : a.index) put(i);
+        put(a.beyond.by);
+    };
+    auto const within = [&](std::vector<bound>& bounds) {
+        for (auto& b : bounds) put(b.value);
+    };
+    for (auto& l : nest_.what.loads) into(l.source), within(l.predicate);
+    into(nest_.what.target), within(nest_.what.target_predicate);
+    for (auto& a : nest_.what.fallback_at) put(a);
+    for (auto& s : nest_.what.more_stores) into(s.target), within(s.predicate);
+    within(nest_.what.bounds), within(nest_.tails);
 }
 
 GSUB_LAZY_BODY std::pair<variable, variable> schedule::split(variable loop, std::int64_t factor) {
