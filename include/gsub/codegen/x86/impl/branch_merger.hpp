@@ -5,8 +5,7 @@
 #include <gsub/codegen/ir/kernel_ir.hpp>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -16,7 +15,11 @@ namespace gsub::codegen::detail {
 template <class = void>
 class branch_merger {
 public:
-    explicit branch_merger(kernel made) : made_(std::move(made)), numbers_(made_) {}
+    explicit branch_merger(kernel made)
+        : made_(std::move(made)),
+          numbers_(made_),
+          accumulators_(static_cast<std::size_t>(made_.registers), false),
+          names_(static_cast<std::size_t>(made_.registers), -1) {}
 
     kernel run() {
         for (auto* const statements : {&made_.body, &made_.fallback}) {
@@ -27,6 +30,7 @@ public:
     }
 
 private:
+    static std::size_t index(reg r) noexcept { return static_cast<std::size_t>(r); }
     static bool same(std::vector<loop::bound> const& a, std::vector<loop::bound> const& b) {
         return std::ranges::equal(
             a, b, [](auto const& x, auto const& y) { return x.extent == y.extent && x.value == y.value; });
@@ -56,16 +60,19 @@ private:
     void find_accumulators(statement_list const& statements) {
         for (auto const& s : statements) {
             for (auto const& i : s.code)
-                if (i.op == opcode::multiply_add || i.op == opcode::accumulate) accumulators_.insert(i.result);
+                if (i.op == opcode::multiply_add || i.op == opcode::accumulate) accumulators_[index(i.result)] = true;
             find_accumulators(s.body), find_accumulators(s.otherwise);
         }
+    }
+    // Registers that values get here are none.
+    [[nodiscard]] bool is_accumulator(reg r) const {
+        return r >= 0 && index(r) < accumulators_.size() && accumulators_[index(r)];
     }
     // What an instruction computes depends on its operands alone, and on memory.
     bool is_value(instruction const& i) const {
         if (i.op != opcode::splat && i.op != opcode::load && i.op != opcode::broadcast && i.op != opcode::compute)
             return false;
-        return std::none_of(std::begin(i.operands), std::end(i.operands),
-                            [&](reg r) { return accumulators_.contains(r); });
+        return std::none_of(std::begin(i.operands), std::end(i.operands), [&](reg r) { return is_accumulator(r); });
     }
     statement_list numbered(statement_list statements) {
         statement_list out;
@@ -85,22 +92,20 @@ private:
         for (auto& r : i.operands) r = now(r);
         if (is_value(i)) {
             auto const before = std::exchange(i.result, -1);
-            names_[before] = numbers_.value_of(std::move(i), out);
+            names_[index(before)] = numbers_.value_of(std::move(i), out);
         } else {
             auto const buffer = i.op == opcode::store ? i.buffer : -1;
             numbers_.block(out).push_back(std::move(i));
             if (buffer >= 0) numbers_.forget_loads_of(buffer);
         }
     }
-    reg now(reg r) const {
-        auto const found = names_.find(r);
-        return found == names_.end() ? r : found->second;
-    }
+    // The register that has the value of one of the kernel, or the register itself.
+    [[nodiscard]] reg now(reg r) const { return r < 0 || names_[index(r)] < 0 ? r : names_[index(r)]; }
 
     kernel made_;
     value_numbering numbers_;
-    std::set<reg> accumulators_;
-    std::map<reg, reg> names_;
+    std::vector<bool> accumulators_; // by register
+    std::vector<reg> names_;         // by register; -1: its own
 };
 
 } // namespace gsub::codegen::detail

@@ -32,7 +32,7 @@ public:
     /// read again then, as loads are.
     linear_scan(machine_function const& f, bool vectors, bool tied = false)
         : f_(f), vectors_(vectors), tied_(tied), live_(static_cast<std::size_t>(vectors ? f.vectors : f.integers)) {
-        find_weights();
+        find_loops();
         for (std::size_t n = 0; n < f.code.size(); ++n) note(n);
         for (auto& l : live_) l.home = l.home >= 0 && l.definitions == 1 && in_one_stretch(l) ? l.home : -1;
     }
@@ -121,10 +121,19 @@ private:
             places_.slots[index(v)] = places_.slot_count++;
     }
 
-    void find_weights() {
+    // The innermost loop of each instruction, and what a use there counts.
+    void find_loops() {
         weights_.assign(f_.code.size(), 1);
-        for (auto const& [first, last] : f_.loops)
-            for (auto n = first; n <= last; ++n) weights_[n] *= 10;
+        innermost_.assign(f_.code.size(), -1);
+        for (auto const& [first, last] : f_.loops) loops_.push_back({first, last, -1});
+        std::stable_sort(loops_.begin(), loops_.end(), [](auto const& a, auto const& b) { // outer ones first
+            return a.first != b.first ? a.first < b.first : a.last > b.last;
+        });
+        for (std::size_t l = 0; l < loops_.size(); ++l) {
+            loops_[l].around = innermost_[loops_[l].first];
+            for (auto n = loops_[l].first; n <= loops_[l].last; ++n)
+                weights_[n] *= 10, innermost_[n] = static_cast<std::int32_t>(l);
+        }
     }
     void operand(std::int32_t v, std::size_t n) {
         if (v < 0) return;
@@ -156,8 +165,9 @@ private:
         auto& l = live_[index(v)];
         // What a loop uses and did not define lives through the whole loop.
         if (l.begin != std::numeric_limits<std::size_t>::max())
-            for (auto const& [first, last] : f_.loops)
-                if (first <= n && n <= last && l.begin < 2 * first) end = std::max(end, 2 * last + 1);
+            for (auto of = innermost_[n]; of >= 0 && l.begin < 2 * loops_[index(of)].first;
+                 of = loops_[index(of)].around)
+                end = std::max(end, 2 * loops_[index(of)].last + 1);
         l.begin = std::min(l.begin, begin);
         l.end = std::max(l.end, end);
         l.weight += weights_[n];
@@ -183,7 +193,13 @@ private:
     machine_function const& f_;
     bool vectors_, tied_;
     std::vector<interval> live_;
-    std::vector<double> weights_; // of instructions
+    struct code_loop {
+        std::size_t first, last;
+        std::int32_t around; // the loop around it; -1: none
+    };
+    std::vector<code_loop> loops_;
+    std::vector<std::int32_t> innermost_; // loop, by instruction; -1: none
+    std::vector<double> weights_;         // of instructions
     value_places places_;
     std::vector<std::int32_t> free_, active_;
 };
