@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>

@@ -155,13 +155,15 @@ private:
         for (auto i = what.exprs.size(); i-- > 0;) {
             if (!needed[i]) continue;
             auto const& e = what.exprs[i];
-            for (auto const o : {e.operands[0], e.operands[1], e.operands[2], e.chosen.by})
+            auto const by = e.op == loop::scalar_op::load ? what.read_by(e).chosen.by : -1;
+            for (auto const o : {e.operands[0], e.operands[1], e.operands[2], by})
                 if (o >= 0) needed[static_cast<std::size_t>(o)] = 1;
         }
-        for (std::size_t i = 0; i < needed.size(); ++i)
-            if (needed[i] && what.exprs[i].op == loop::scalar_op::load)
-                add_access(parent, what.exprs[i].source, access_kind::read,
-                           what.exprs[i].chosen.by >= 0 ? what.exprs[i].chosen.entries : 1);
+        for (std::size_t i = 0; i < needed.size(); ++i) {
+            if (!needed[i] || what.exprs[i].op != loop::scalar_op::load) continue;
+            auto const& read = what.read_by(what.exprs[i]);
+            add_access(parent, read.source, access_kind::read, read.chosen.by >= 0 ? read.chosen.entries : 1);
+        }
     }
 
     void add_access(std::int32_t parent, loop::access const& a, access_kind kind, std::int64_t entries) {
