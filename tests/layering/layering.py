@@ -485,13 +485,8 @@ def check_format(clang_format):
 # ---- headers stand alone ---------------------------------------------------------------------------------------------
 
 
-def chains():
-    """Few lists of headers in which each header includes, directly or not, all that stand before it.
-
-    A header stands alone if it compiles as the first of a file. It then also compiles behind headers that it includes
-    itself, and fails there if it failed alone: what went before adds nothing that it does not ask for. So one file for
-    a chain proves all its headers. A least number of chains comes from a greatest matching (Dilworth, Fulkerson).
-    """
+def reached():
+    """For each public header those that it includes, directly or not; what includes it in turn is left out."""
     public = headers(".hpp")
     direct = {h: [i for i in included(h) if i.startswith("gsub/")] for h in headers(".hpp", ".ipp")}
 
@@ -504,11 +499,43 @@ def chains():
                     open_.append(i)
         return seen - {h}
 
-    below = {h: sorted(i for i in reach(h) if i in public and h not in reach(i)) for h in public}
+    return {h: {i for i in reach(h) if i in public and h not in reach(i)} for h in public}
+
+
+def classes(below, count):
+    """Headers by one that all of a class include, which is parsed once for them; `count` such, and None for the rest.
+
+    Each choice is the one that saves most, by the headers that need not be read again.
+    """
+    saved = dict.fromkeys(below, 0)
+    bases = []
+    for _ in range(count):
+        gain = {b: sum(max(0, len(below[b]) + 1 - saved[h]) for h in below if b in below[h]) for b in sorted(below)}
+        base = max(gain, key=gain.get)
+        if gain[base] <= 0:
+            break
+        bases.append(base)
+        for h in below:
+            if base in below[h]:
+                saved[h] = max(saved[h], len(below[base]) + 1)
+    out = {None: []}
+    for h in sorted(below):
+        mine = max((b for b in bases if b in below[h]), key=lambda b: (len(below[b]), b), default=None)
+        out.setdefault(mine, []).append(h)
+    return out
+
+
+def chains(below, members):
+    """Few lists of headers in which each header includes, directly or not, all that stand before it.
+
+    A header stands alone if it compiles as the first of a file. It then also compiles behind headers that it includes
+    itself, and fails there if it failed alone: what went before adds nothing that it does not ask for. So one file for
+    a chain proves all its headers. A least number of chains comes from a greatest matching (Dilworth, Fulkerson).
+    """
     above = {}  # the header that follows in a chain
 
     def augment(h, tried):
-        for i in below[h]:
+        for i in sorted(below[h].intersection(members)):
             if i not in tried:
                 tried.add(i)
                 if i not in above or augment(above[i], tried):
@@ -516,38 +543,61 @@ def chains():
                     return True
         return False
 
-    for h in public:
+    for h in members:
         augment(h, set())
     last_of = set(above.values())
     out = []
-    for h in public:
+    for h in members:
         if h in last_of:
             continue  # not the first of its chain
         chain = [h]
         while chain[-1] in above:
             chain.append(above[chain[-1]])
         out.append(chain)
-    assert sorted(h for c in out for h in c) == public
+    assert sorted(h for c in out for h in c) == sorted(members)
     return out
 
 
 def check_alone(compiler, flags):
-    def compile_chain(chain):
-        with tempfile.TemporaryDirectory(prefix="gsub_alone_") as folder:
-            source = os.path.join(folder, "chain.cpp")
-            with open(source, "w", encoding="utf-8") as f:
-                f.writelines(f"#include <{h}>\n" for h in chain)
-            run = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", *flags, source], capture_output=True,
-                                 text=True)
+    """Compiles chains, those of a class behind its common header, which a precompiled one stands for."""
+    command = [compiler, "-std=c++20", *flags]
+
+    def compile_behind(base, source, lines, how):
+        with open(source, "w", encoding="utf-8") as f:
+            f.writelines(lines)
+        run = subprocess.run([*command, *how, *(["-include", base] if base else []), source], capture_output=True,
+                             text=True)
         if run.returncode == 0:
             return []
-        errors = [line for line in run.stderr.splitlines() if "error:" in line][:3] or run.stderr.splitlines()[:3]
-        return [f"{' then '.join(chain)}: does not compile alone\n    " + "\n    ".join(errors)]
+        return [line for line in run.stderr.splitlines() if "error:" in line][:3] or run.stderr.splitlines()[:3]
 
-    all_chains = chains()
-    print(f"{sum(map(len, all_chains))} headers in {len(all_chains)} chains")
-    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        return report([b for breaches in pool.map(compile_chain, all_chains) for b in breaches])
+    below = reached()
+    by_base = classes(below, 4)
+    with tempfile.TemporaryDirectory(prefix="gsub_alone_") as folder, \
+            concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+
+        def precompile(base):
+            text = os.path.join(folder, re.sub(r"\W", "_", base) + ".hpp")
+            return text, compile_behind(None, text, [f"#include <{base}>\n"], ["-x", "c++-header", "-o", text + ".gch"])
+
+        def compile_chain(text, chain, number):
+            source = os.path.join(folder, f"chain_{number}.cpp")
+            errors = compile_behind(text, source, [f"#include <{h}>\n" for h in chain], ["-fsyntax-only"])
+            return [f"{' then '.join(chain)}: does not compile alone\n    " + "\n    ".join(errors)] if errors else []
+
+        bases = [b for b in by_base if b]
+        texts = {None: None}
+        breaches = []
+        for base, (text, errors) in zip(bases, pool.map(precompile, bases)):
+            texts[base] = text
+            if errors:
+                breaches.append(f"{base}: cannot be precompiled\n    " + "\n    ".join(errors))
+        if breaches:
+            return report(breaches)
+        jobs = [(texts[base], chain) for base, members in by_base.items() for chain in chains(below, members)]
+        print(f"{len(below)} headers in {len(jobs)} chains, {len(bases)} headers precompiled")
+        found = pool.map(compile_chain, *zip(*jobs), range(len(jobs)))
+        return report([b for breaches in found for b in breaches])
 
 
 def main(arguments):
