@@ -1,5 +1,6 @@
 #include <gsub/eval.hpp>
 #include <gsub/eval/impl/evaluate.ipp>
+#include <gsub/eval/impl/evaluate_index.ipp>
 #include <gsub/eval/impl/evaluate_math.ipp>
 #include <gsub/eval/impl/evaluate_quantized.ipp>
 #include <gsub/eval/impl/evaluate_reduce.ipp>

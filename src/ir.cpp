@@ -19,6 +19,7 @@
 #include <gsub/ir/ops/impl/infer.ipp>
 #include <gsub/ir/ops/impl/op.ipp>
 #include <gsub/ir/ops/impl/ops_control.ipp>
+#include <gsub/ir/ops/impl/ops_index.ipp>
 #include <gsub/ir/ops/impl/ops_logic.ipp>
 #include <gsub/ir/ops/impl/ops_math.ipp>
 #include <gsub/ir/ops/impl/ops_matmul.ipp>

@@ -150,6 +150,9 @@ answer ops(ops_request const& r, session const&) {
                            gsub::format_text("{}{}", to_string(op.category), op.composite ? ", composite" : ""),
                            count_of(op.min_inputs, op.max_inputs), std::move(attributes)});
     }
+    for (auto const& f : gsub::io::onnx_functions())
+        entries.push_back({std::string{f.name}, gsub::format_text("{} to {}", oldest(f.since), gsub::io::newest_opset),
+                           "graph of others", "", ""});
     std::sort(entries.begin(), entries.end(), [](entry const& a, entry const& b) { return a.name < b.name; });
 
     answer a;
@@ -163,13 +166,15 @@ answer ops(ops_request const& r, session const&) {
                                        {"operands", e.operands},
                                        {"attributes", e.attributes}});
     }
-    a.text = r.markdown ? gsub::format_text(
-                              "# Operators\n\nMade by `gsub ops --markdown` from the tables that the library uses; a "
-                              "test compares.\nAll of them are read, written and computed, with attributes as gsub "
-                              "holds them. Forms that it does\nnot know (strings, random results) and other operators "
-                              "stay opaque: they survive a round trip, but\n`gsub run` refuses them by name.\n\n{}",
-                              t.markdown())
-                        : t.text();
+    a.text =
+        r.markdown
+            ? gsub::format_text("# Operators\n\nMade by `gsub ops --markdown` from the tables that the library uses; a "
+                                "test compares.\nAll of them are read, written and computed, with attributes as gsub "
+                                "holds them; a *graph of others* is read as one,\nand written so. Forms that it does "
+                                "not know (strings, random results) and other operators stay opaque: they\nsurvive a "
+                                "round trip, but `gsub run` refuses them by name.\n\n{}",
+                                t.markdown())
+            : t.text();
     return a;
 }
 

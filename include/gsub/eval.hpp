@@ -4,6 +4,7 @@
 #include <gsub/eval/elementwise.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/eval/evaluate_fast.hpp>
+#include <gsub/eval/evaluate_index.hpp>
 #include <gsub/eval/evaluate_math.hpp>
 #include <gsub/eval/evaluate_nn.hpp>
 #include <gsub/eval/evaluate_quantized.hpp>

@@ -5,6 +5,7 @@
 #include <gsub/io/file.hpp>
 #include <gsub/io/npy.hpp>
 #include <gsub/io/onnx_export.hpp>
+#include <gsub/io/onnx_functions.hpp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/io/onnx_model.hpp>
 #include <gsub/io/onnx_ops.hpp>

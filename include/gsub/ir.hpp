@@ -13,6 +13,7 @@
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/ops/ops_control.hpp>
 #include <gsub/ir/ops/ops_fast.hpp>
+#include <gsub/ir/ops/ops_index.hpp>
 #include <gsub/ir/ops/ops_logic.hpp>
 #include <gsub/ir/ops/ops_math.hpp>
 #include <gsub/ir/ops/ops_matmul.hpp>

@@ -36,11 +36,11 @@ private:
             &generator::binary,   &generator::binary,   &generator::compare,  &generator::combine,
             &generator::choose,   &generator::choose,   &generator::convert,  &generator::convert,
             &generator::convert,  &generator::permute,  &generator::slice,    &generator::pad,
-            &generator::split,    &generator::join,     &generator::gather,   &generator::repeat,
-            &generator::refold,   &generator::known,    &generator::reduce,   &generator::reduce,
-            &generator::normal,   &generator::normal,   &generator::multiply, &generator::multiply,
-            &generator::convolve, &generator::convolve, &generator::convolve, &generator::pool,
-            &generator::tail,     &generator::rare,     &generator::layers,
+            &generator::split,    &generator::join,     &generator::gather,   &generator::index,
+            &generator::repeat,   &generator::refold,   &generator::known,    &generator::reduce,
+            &generator::reduce,   &generator::normal,   &generator::normal,   &generator::multiply,
+            &generator::multiply, &generator::convolve, &generator::convolve, &generator::convolve,
+            &generator::pool,     &generator::tail,     &generator::rare,     &generator::layers,
         };
         (this->*all[r.below(std::size(all))])();
     }
@@ -78,7 +78,12 @@ private:
             keep(y, mapped(t, k, size, slope, times));
         };
         auto const whole = bound{k.size + 1, 0, k.fraction < 0 ? -1 : 0, k.specials};
-        switch (r.below(22)) {
+        switch (r.below(25)) {
+        case 22:
+        case 23:
+        case 24:
+            angle();
+            return angle();
         case 16:
             return is(b.add<ops::softplus>(x), k.size + 1, 1, 16);
         case 17:
@@ -132,6 +137,47 @@ private:
             return void(keep(b.add<ops::fast_erf>(x), mapped(t, approximated(k, 8e-6), 1, 1.2, 16)));
         default: // negated, of the sign of zeros too
             return void(keep(b.add<ops::neg>(x), k));
+        }
+    }
+    // Functions of angles, where they are smooth.
+    void angle() {
+        auto const x = tame(floating());
+        auto const small = [&] { // at most 1/2
+            auto const y = clipped(x, 1);
+            return keep(b.add<ops::mul>(y, number(type(y), 0.5)), mapped(type(y), of(y), 0.5, 0.5));
+        };
+        auto const give = [&](v of_x, v y, double size, double slope) {
+            keep(y, mapped(type(y), of(of_x), size, slope, 16));
+        };
+        auto const of_small = [&]<class Op>(type_list<Op>, double size, double slope) {
+            auto const half = small();
+            give(half, b.add<Op>(half), size, slope);
+        };
+        switch (r.below(11)) {
+        case 0:
+            return give(x, b.add<ops::sin>(x), 1, 1);
+        case 1:
+            return give(x, b.add<ops::cos>(x), 1, 1);
+        case 2:
+            return of_small(type_list<ops::tan>{}, 0.55, 1.3);
+        case 3:
+            return of_small(type_list<ops::asin>{}, 0.53, 1.2);
+        case 4:
+            return of_small(type_list<ops::acos>{}, 2.1, 1.2);
+        case 5:
+            return give(x, b.add<ops::atan>(x), 1.6, 1);
+        case 6:
+            return of_small(type_list<ops::sinh>{}, 0.53, 1.13);
+        case 7:
+            return of_small(type_list<ops::cosh>{}, 1.13, 0.53);
+        case 8:
+            return give(x, b.add<ops::asinh>(x), of(x).size, 1);
+        case 9: {
+            auto const above = positive(x, 1.5);
+            return give(above, b.add<ops::acosh>(above), of(above).size, 0.9);
+        }
+        default:
+            return of_small(type_list<ops::atanh>{}, 0.55, 1.34);
         }
     }
     // |x| + least
@@ -268,6 +314,7 @@ private:
     void split();
     void join();
     void gather();
+    void index();
     void repeat();
     void refold();
     void known();

@@ -96,6 +96,49 @@ inline void generator::gather() {
     if (!bounds.contains(at)) inputs.push_back(i), bounds[at] = k; // nothing else may follow from what it is
     keep(b.add<ops::gather>({.axis = static_cast<std::int64_t>(axis)}, {x, at}), of(x));
 }
+// Elements and parts at places that indices name, read or written.
+inline void generator::index() {
+    auto const x = any();
+    if (rank(x) == 0 || elements(x) == 0 || elements(x) > 2000) return;
+    auto const size = dims(x);
+    auto const indices = [&](ints const& of, auto&& limit) {
+        auto i = tensor::zeros(dtype::i64, of);
+        std::size_t at = 0;
+        for (auto& to : i.mutable_data<std::int64_t>()) {
+            auto const most = limit(at++);
+            to = below(2 * most) - most;
+        }
+        return constant(i, {static_cast<double>(elements(x)), 0, 0, false});
+    };
+    auto const axis = r.below(rank(x));
+    auto along = size;
+    for (std::size_t d = 0; d < along.size(); ++d) along[d] = d == axis ? pick(1, 4) : pick(1, along[d]);
+    auto const elements_at = [&] { return indices(along, [&](std::size_t) { return size[axis]; }); };
+    auto const named = 1 + r.below(rank(x));
+    ints rows{pick(1, 3), static_cast<std::int64_t>(named)}, parts{rows[0]};
+    for (auto d = named; d < rank(x); ++d) parts.push_back(size[d]);
+    auto const rows_at = [&] { return indices(rows, [&](std::size_t i) { return size[i % named]; }); };
+    auto const a = static_cast<std::int64_t>(axis);
+    if (chance(4) && of(x).error == 0 && type(x) != dtype::boolean) { // an order jumps
+        auto const k = pick(1, size[axis]);
+        auto const y = b.add<ops::top_k>({.k = k, .axis = a, .largest = chance(2)}, {x}, 2);
+        keep(y, of(x));
+        return void(keep({y.node, 1}, {static_cast<double>(size[axis]), 0, 0, false}));
+    }
+    if (chance(2))
+        return void(keep(chance(2) ? b.add<ops::gather_elements>({.axis = a}, {x, elements_at()})
+                                   : b.add<ops::gather_nd>({}, {x, rows_at()}),
+                         of(x)));
+    if (type(x) == dtype::boolean) return;
+    auto const by_rows = chance(2);
+    auto const updates = b.add<ops::expand>({.shape = by_rows ? parts : along}, {number(type(x), 1)});
+    std::string const mode = chance(2) ? "none" : "max";
+    auto k = of(x);
+    k.size = std::max(k.size, 1.0);
+    keep(by_rows ? b.add<ops::scatter_nd>({.reduction = mode}, {x, rows_at(), updates})
+                 : b.add<ops::scatter_elements>({.axis = a, .reduction = mode}, {x, elements_at(), updates}),
+         k);
+}
 inline void generator::repeat() {
     auto const x = any();
     auto to = dims(x);

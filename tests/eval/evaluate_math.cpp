@@ -65,6 +65,17 @@ TEST_CASE("elementwise operators of one operand compute their formula, in every 
     check_unary<ops::exp>({}, [](double x) { return std::exp(x); });
     check_unary<ops::log>({}, [](double x) { return std::log(x); });
     check_unary<ops::erf>({}, [](double x) { return std::erf(x); });
+    check_unary<ops::sin>({}, [](double x) { return std::sin(x); });
+    check_unary<ops::cos>({}, [](double x) { return std::cos(x); });
+    check_unary<ops::tan>({}, [](double x) { return std::tan(x); });
+    check_unary<ops::asin>({}, [](double x) { return std::asin(x); });
+    check_unary<ops::acos>({}, [](double x) { return std::acos(x); });
+    check_unary<ops::atan>({}, [](double x) { return std::atan(x); });
+    check_unary<ops::sinh>({}, [](double x) { return std::sinh(x); });
+    check_unary<ops::cosh>({}, [](double x) { return std::cosh(x); });
+    check_unary<ops::asinh>({}, [](double x) { return std::asinh(x); });
+    check_unary<ops::acosh>({}, [](double x) { return std::acosh(x); });
+    check_unary<ops::atanh>({}, [](double x) { return std::atanh(x); });
     check_unary<ops::neg>({}, [](double x) { return -x; });
     check_unary<ops::abs>({}, [](double x) { return std::abs(x); });
     check_unary<ops::reciprocal>({}, [](double x) { return 1 / x; });

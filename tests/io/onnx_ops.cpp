@@ -704,7 +704,7 @@ TEST_CASE("what gsub does not compute stays as it is, with the reason") {
         {"Pad", 19, {word("mode", "wrap")}, {list({1, 1, 1, 1})}},
         {"Cast", 13, {integer("to", w::text)}},
         {"Relu", 13, {real("alpha", 1)}},
-        {"Mish", 18},
+        {"Det", 11},
         {"LayerNormalization", 17, {integer("stash_type", 10)}, {scale_of_three}},
         {"LayerNormalization", 16, {}, {scale_of_three}},
         {"Gelu", 19},

@@ -98,6 +98,11 @@ inline std::string real(std::string_view name, float v) {
 inline std::string word(std::string_view name, std::string const& v) {
     return attribute(name, 3, [&](pbf_writer& w) { w.add_bytes(4, v); });
 }
+inline std::string word_list(std::string_view name, std::vector<std::string> const& v) {
+    return attribute(name, 8, [&](pbf_writer& w) {
+        for (auto const& text : v) w.add_bytes(9, text);
+    });
+}
 inline std::string integer_list(std::string_view name, list const& v) {
     return attribute(name, 7, [&](pbf_writer& w) {
         for (auto i : v) w.add_int64(8, i);

@@ -132,6 +132,28 @@ inline double apply(loop::scalar_op op, double a, double b, double c = 0, dtype 
         return std::erf(a);
     case scalar_op::sigmoid:
         return 1 / (1 + std::exp(-a));
+    case scalar_op::sin:
+        return std::sin(a);
+    case scalar_op::cos:
+        return std::cos(a);
+    case scalar_op::tan:
+        return std::tan(a);
+    case scalar_op::asin:
+        return std::asin(a);
+    case scalar_op::acos:
+        return std::acos(a);
+    case scalar_op::atan:
+        return std::atan(a);
+    case scalar_op::sinh:
+        return std::sinh(a);
+    case scalar_op::cosh:
+        return std::cosh(a);
+    case scalar_op::asinh:
+        return std::asinh(a);
+    case scalar_op::acosh:
+        return std::acosh(a);
+    case scalar_op::atanh:
+        return std::atanh(a);
     }
     throw std::logic_error{"no operation"};
 }

@@ -5,6 +5,7 @@
 #include <gsub/core/meta.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/eval/evaluate_fast.hpp>
+#include <gsub/eval/evaluate_index.hpp>
 #include <gsub/eval/evaluate_math.hpp>
 #include <gsub/eval/evaluate_nn.hpp>
 #include <gsub/eval/evaluate_quantized.hpp>

@@ -83,6 +83,83 @@ struct evaluate<ops::erf> {
     }
 };
 template <>
+struct evaluate<ops::sin> {
+    template <class T>
+    static T scalar(T x) {
+        return math::sin(x);
+    }
+};
+template <>
+struct evaluate<ops::cos> {
+    template <class T>
+    static T scalar(T x) {
+        return math::cos(x);
+    }
+};
+template <>
+struct evaluate<ops::tan> {
+    template <class T>
+    static T scalar(T x) {
+        return math::tan(x);
+    }
+};
+template <>
+struct evaluate<ops::asin> {
+    template <class T>
+    static T scalar(T x) {
+        return math::asin(x);
+    }
+};
+template <>
+struct evaluate<ops::acos> {
+    template <class T>
+    static T scalar(T x) {
+        return math::acos(x);
+    }
+};
+template <>
+struct evaluate<ops::atan> {
+    template <class T>
+    static T scalar(T x) {
+        return math::atan(x);
+    }
+};
+template <>
+struct evaluate<ops::sinh> {
+    template <class T>
+    static T scalar(T x) {
+        return math::sinh(x);
+    }
+};
+template <>
+struct evaluate<ops::cosh> {
+    template <class T>
+    static T scalar(T x) {
+        return math::cosh(x);
+    }
+};
+template <>
+struct evaluate<ops::asinh> {
+    template <class T>
+    static T scalar(T x) {
+        return math::asinh(x);
+    }
+};
+template <>
+struct evaluate<ops::acosh> {
+    template <class T>
+    static T scalar(T x) {
+        return math::acosh(x);
+    }
+};
+template <>
+struct evaluate<ops::atanh> {
+    template <class T>
+    static T scalar(T x) {
+        return math::atanh(x);
+    }
+};
+template <>
 struct evaluate<ops::neg> {
     static constexpr bool integers = true;
     template <class T>

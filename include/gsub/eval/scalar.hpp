@@ -77,10 +77,21 @@ template <class T>
     }
 }
 
+using std::acos;
+using std::acosh;
+using std::asin;
+using std::asinh;
+using std::atan;
+using std::atanh;
+using std::cos;
+using std::cosh;
 using std::erf;
 using std::exp;
 using std::log;
 using std::pow;
+using std::sin;
+using std::sinh;
+using std::tan;
 using std::tanh;
 
 /// Power; among integers by squaring, modulo two to the number of bits, and 1 / a^n truncates.

@@ -26,7 +26,7 @@ struct load_options {
     observer* observe = nullptr; ///< hears notes, e.g. of operators that stay opaque
 };
 
-/// Reads an ONNX model: operator sets 7 to 21, weights inside of the file or in files beside it. Types are inferred,
+/// Reads an ONNX model: operator sets 7 to 28, weights inside of the file or in files beside it. Types are inferred,
 /// shape arithmetic over fixed sizes is folded, settings given as constant operands become attributes. The order of
 /// nodes in the file does not matter; the graph's order follows from its outputs. An `If` whose condition is known by
 /// then becomes the branch taken. An operator that gsub does not know, or not in this form, becomes an opaque node, and

@@ -1,4 +1,4 @@
-// ONNX traits of the standard operators, operator sets 7 to 21 (older ones where a definition has not changed since).
+// ONNX traits of the standard operators, operator sets 7 to 28 (older ones where a definition has not changed since).
 #pragma once
 
 #include <gsub/io/onnx_traits.hpp>
@@ -25,12 +25,12 @@ constexpr std::int64_t since_by_fields() noexcept {
     if (op_set<ops::relu, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::neg, ops::abs, ops::reciprocal,
                ops::floor, ops::ceil, ops::leaky_relu, ops::elu, ops::hard_sigmoid>::contains<Op>)
         return 6;
-    if (op_set<ops::add, ops::sub, ops::mul, ops::div, ops::gemm, ops::logical_and, ops::logical_or,
-               ops::logical_xor>::contains<Op>)
+    if (op_set<ops::add, ops::sub, ops::mul, ops::div, ops::gemm, ops::logical_and, ops::logical_or, ops::logical_xor,
+               ops::sin, ops::cos, ops::tan, ops::asin, ops::acos, ops::atan>::contains<Op>)
         return 7;
-    if (op_set<ops::erf>::contains<Op>) return 9;
+    if (op_set<ops::erf, ops::sinh, ops::cosh, ops::asinh, ops::acosh, ops::atanh>::contains<Op>) return 9;
     if (op_set<ops::mat_mul_integer>::contains<Op>) return 10;
-    if (op_set<ops::round>::contains<Op>) return 11;
+    if (op_set<ops::round, ops::gather_elements>::contains<Op>) return 11;
     if (op_set<ops::einsum>::contains<Op>) return 12;
     if (op_set<ops::hard_swish>::contains<Op>) return 14;
     if (op_set<ops::gelu>::contains<Op>) return 20;
@@ -132,7 +132,6 @@ void write_scaled(onnx_export_context& cx, scale_attributes const& a);
 /// Scales and zero points of 8-bit floats and of 4-bit integers stay opaque.
 template <operation Op>
 struct onnx_scaled : onnx_since<10> {
-    static value_id import(onnx_import_context& cx) { return cx.add<Op>(read_scaled(cx), cx.all_operands()); }
     static void write(onnx_export_context& cx) { write_scaled(cx, cx.attributes<Op>()); }
     static std::int64_t needed_opset(any_graph const& g, node_id n) {
         return opset_of_scaled(g, n, g.attributes<Op>(n));
@@ -158,7 +157,9 @@ struct onnx_traits<ops::quantize> : detail::onnx_scaled<ops::quantize> {
     static value_id import(onnx_import_context& cx);
 };
 template <>
-struct onnx_traits<ops::dequantize> : detail::onnx_scaled<ops::dequantize> {};
+struct onnx_traits<ops::dequantize> : detail::onnx_scaled<ops::dequantize> {
+    static value_id import(onnx_import_context& cx);
+};
 template <>
 struct onnx_traits<ops::conv_integer> : detail::onnx_integer_convolution<ops::conv_integer, 1> {};
 template <>
@@ -273,6 +274,38 @@ struct onnx_traits<ops::shape> : detail::onnx_since<1> {
     static std::int64_t needed_opset(attributes_of<ops::shape> const& a) {
         return a.start == 0 && a.end == std::numeric_limits<std::int64_t>::max() ? 1 : 15;
     }
+};
+template <>
+struct onnx_traits<ops::gather_nd> : detail::onnx_since<11> {
+    static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(attributes_of<ops::gather_nd> const& a) { return a.batch_dims == 0 ? 11 : 12; }
+};
+
+namespace detail {
+
+/// Version that has a way to combine updates with what is there.
+[[nodiscard]] std::int64_t opset_of_scatter(std::string_view reduction);
+
+template <operation Op>
+struct onnx_scatter : onnx_since<11> {
+    static std::int64_t needed_opset(attributes_of<Op> const& a) { return opset_of_scatter(a.reduction); }
+};
+
+} // namespace detail
+
+template <>
+struct onnx_traits<ops::scatter_elements> : detail::onnx_scatter<ops::scatter_elements> {
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::scatter_nd> : detail::onnx_scatter<ops::scatter_nd> {
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::top_k> : detail::onnx_since<1> {
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
 };
 template <>
 struct onnx_traits<ops::range> : detail::onnx_since<11> {

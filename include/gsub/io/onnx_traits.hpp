@@ -17,7 +17,7 @@
 namespace gsub::io {
 
 /// The versions of ONNX's own operator set whose definitions gsub has been compared with.
-inline constexpr std::int64_t oldest_opset = 7, newest_opset = 21;
+inline constexpr std::int64_t oldest_opset = 7, newest_opset = 28;
 
 /// ONNX traits: an operator in ONNX files. A specialisation has `since`, the first version of its domain's operator set
 /// with a definition that the importer reads, and may have
@@ -72,6 +72,7 @@ public:
     [[nodiscard]] std::optional<std::string> text(std::string_view name);
     [[nodiscard]] std::optional<ints> integer_list(std::string_view name);
     [[nodiscard]] std::optional<reals> real_list(std::string_view name);
+    [[nodiscard]] std::optional<std::vector<std::string>> text_list(std::string_view name);
     [[nodiscard]] std::optional<tensor> tensor_value(std::string_view name);
     [[nodiscard]] bool has_attribute(std::string_view name) const noexcept;
     /// Names an attribute that is understood to change nothing.

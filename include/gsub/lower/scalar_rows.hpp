@@ -35,6 +35,28 @@ struct scalar_lowering<ops::tanh> : detail::one_operation<loop::scalar_op::tanh>
 template <>
 struct scalar_lowering<ops::erf> : detail::one_operation<loop::scalar_op::erf> {};
 template <>
+struct scalar_lowering<ops::sin> : detail::one_operation<loop::scalar_op::sin> {};
+template <>
+struct scalar_lowering<ops::cos> : detail::one_operation<loop::scalar_op::cos> {};
+template <>
+struct scalar_lowering<ops::tan> : detail::one_operation<loop::scalar_op::tan> {};
+template <>
+struct scalar_lowering<ops::asin> : detail::one_operation<loop::scalar_op::asin> {};
+template <>
+struct scalar_lowering<ops::acos> : detail::one_operation<loop::scalar_op::acos> {};
+template <>
+struct scalar_lowering<ops::atan> : detail::one_operation<loop::scalar_op::atan> {};
+template <>
+struct scalar_lowering<ops::sinh> : detail::one_operation<loop::scalar_op::sinh> {};
+template <>
+struct scalar_lowering<ops::cosh> : detail::one_operation<loop::scalar_op::cosh> {};
+template <>
+struct scalar_lowering<ops::asinh> : detail::one_operation<loop::scalar_op::asinh> {};
+template <>
+struct scalar_lowering<ops::acosh> : detail::one_operation<loop::scalar_op::acosh> {};
+template <>
+struct scalar_lowering<ops::atanh> : detail::one_operation<loop::scalar_op::atanh> {};
+template <>
 struct scalar_lowering<ops::sigmoid> : detail::one_operation<loop::scalar_op::sigmoid> {};
 template <>
 struct scalar_lowering<ops::neg> : detail::one_operation<loop::scalar_op::negate> {};

@@ -175,6 +175,28 @@ T expected(scalar_op op, T a, T b) {
         return static_cast<T>(std::erf(a));
     case scalar_op::sigmoid:
         return static_cast<T>(T(1) / (T(1) + std::exp(-a)));
+    case scalar_op::sin:
+        return static_cast<T>(std::sin(a));
+    case scalar_op::cos:
+        return static_cast<T>(std::cos(a));
+    case scalar_op::tan:
+        return static_cast<T>(std::tan(a));
+    case scalar_op::asin:
+        return static_cast<T>(std::asin(a));
+    case scalar_op::acos:
+        return static_cast<T>(std::acos(a));
+    case scalar_op::atan:
+        return static_cast<T>(std::atan(a));
+    case scalar_op::sinh:
+        return static_cast<T>(std::sinh(a));
+    case scalar_op::cosh:
+        return static_cast<T>(std::cosh(a));
+    case scalar_op::asinh:
+        return static_cast<T>(std::asinh(a));
+    case scalar_op::acosh:
+        return static_cast<T>(std::acosh(a));
+    case scalar_op::atanh:
+        return static_cast<T>(std::atanh(a));
     default:
         throw std::logic_error{"no function of numbers"};
     }

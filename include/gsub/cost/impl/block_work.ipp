@@ -52,6 +52,18 @@ GSUB_LAZY [[nodiscard]] operation_work instructions_of(loop::scalar_op op) noexc
         return {9, 5};
     case sigmoid:
         return {10, 9};
+    case sin:
+    case cos:
+    case tan:
+    case asin:
+    case acos:
+    case atan:
+    case sinh:
+    case cosh:
+    case asinh:
+    case acosh:
+    case atanh:
+        return {160, 160}; // a call an element
     case floor:
         return {0, 7};
     case round:

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ public:
 private:
     [[nodiscard]] std::int64_t opset(std::string_view domain) const;
     void read_opsets();
+    [[nodiscard]] bool has_standard_operators();
     void make_node(std::uint32_t i);
     imported_node import_node(std::uint32_t i, std::vector<value_id> const& operands, std::size_t results);
     node_id make_opaque(std::uint32_t i, std::vector<value_id> operands, std::span<std::string_view const> outputs,
@@ -44,6 +46,7 @@ private:
     branch_importer<> branches_;
     std::unordered_map<std::string_view, std::uint32_t> opsets_; // by domain, to places in the model's list
     std::map<std::string, std::vector<std::string>> opaque_;     // operator -> reasons
+    std::optional<bool> has_standard_operators_;
 };
 
 } // namespace gsub::io::detail

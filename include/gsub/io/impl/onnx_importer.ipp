@@ -3,8 +3,11 @@
 #include <gsub/core/format.hpp>
 #include <gsub/io/impl/not_supported.hpp>
 #include <gsub/io/impl/onnx_importer.hpp>
+#include <gsub/io/onnx_functions.hpp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/io/protobuf.hpp>
+
+#include <algorithm>
 
 namespace gsub::io::detail {
 
@@ -123,7 +126,17 @@ void onnx_importer<T>::make_node(std::uint32_t i) {
         if (g.sources({k}).empty()) g.set_source({k}, symbols_.label(i)); // those of a branch have theirs
 }
 
-// The node as one of gsub's operators.
+// Whether the graph may hold what functions are made of.
+template <class T>
+bool onnx_importer<T>::has_standard_operators() {
+    if (!has_standard_operators_)
+        has_standard_operators_ = std::ranges::all_of(table_of<op_info, standard_ops>(), [this](op_info const& op) {
+            return find_row(task_.operators.ops, op.id).has_value();
+        });
+    return *has_standard_operators_;
+}
+
+// The node as one of gsub's operators, or as a graph of them.
 template <class T>
 imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_id> const& operands,
                                             std::size_t results) {
@@ -134,13 +147,17 @@ imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_i
     };
     auto const row = n.op_type == "Constant" && n.domain.empty() ? std::optional{structural::constant}
                                                                  : find_row(task_.operators.ops, n.domain, n.op_type);
-    if (!row || n.domain == "gsub" || task_.table[*row].since == 0)
+    auto const known = row && n.domain != "gsub" && task_.table[*row].since != 0;
+    auto const* const function = known ? nullptr : find_onnx_function(n.domain, n.op_type);
+    if (!known && !(function && has_standard_operators()))
         return stays_opaque("gsub does not know this operator", "gsub ops lists the operators");
-    auto const& form = task_.table[*row];
-    if (version < form.since)
+    auto const since = function ? function->since : task_.table[*row].since;
+    if (version < since)
         return stays_opaque(
-            format_text("its form in operator set {} is not supported; from {} on it is", version, form.since),
+            format_text("its form in operator set {} is not supported; from {} on it is", version, since),
             "convert the model with onnx.version_converter");
+    if (function && results > function->results)
+        throw error{error_code::invalid_input, format_text("{} results; it has {}", results, function->results)};
     onnx_import_context cx{
         values_.builder(),
         n,
@@ -149,7 +166,8 @@ imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_i
         results,
         [this](std::string_view text) { return values_.read(parse_onnx_tensor(text)); },
         [this, &n](std::size_t k) { return k < n.outputs.size() && symbols_.is_read(n.outputs[k]); }};
-    auto const made = form.import ? form.import(cx) : cx.add_by_fields(*row);
+    auto const import = function ? function->import : task_.table[*row].import;
+    auto const made = import ? import(cx) : cx.add_by_fields(*row);
     if (auto const extra = cx.unread_attribute())
         return stays_opaque(format_text("attribute {} is not supported", quoted{*extra}), {});
     return {.made = made, .given = cx.given()};

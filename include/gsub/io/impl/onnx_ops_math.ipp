@@ -93,7 +93,8 @@ GSUB_INLINE value_id onnx_traits<ops::pow>::import(onnx_import_context& cx) {
 GSUB_INLINE value_id onnx_traits<ops::cast>::import(onnx_import_context& cx) {
     auto const number = cx.integer("to");
     if (!number) cx.invalid("no target type");
-    cx.ignore("saturate"); // concerns 8-bit floats only
+    cx.ignore("saturate"); // concerns 8-bit floats only, as does
+    cx.ignore("round_mode");
     auto const to = dtype_of_onnx(*number);
     if (!to) cx.unsupported(format_text("element type number {}", *number));
     if (cx.type(0).element == dtype::undefined)

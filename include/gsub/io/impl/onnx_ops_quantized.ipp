@@ -23,6 +23,14 @@ GSUB_INLINE std::int64_t opset_of_scaled(any_graph const& g, node_id n, scale_at
     return scale.ranked && (scale.rank() == 0 || scale.elements() == 1) ? needed : std::max<std::int64_t>(needed, 13);
 }
 
+// Refuses a node that computes in another element type than its scales, or gives another: from operator set 23 on an
+// attribute may say so.
+GSUB_INLINE void expect_type_of_scale(onnx_import_context& cx, std::string_view attribute) {
+    auto const number = cx.integer(attribute).value_or(0);
+    if (number != 0 && dtype_of_onnx(number) != cx.type(1).element)
+        cx.unsupported(format_text("{} {} with scales {}", attribute, number, to_string(cx.type(1))));
+}
+
 GSUB_INLINE scale_attributes read_scaled(onnx_import_context& cx) {
     scale_attributes a;
     a.axis = cx.integer("axis").value_or(1);
@@ -61,6 +69,10 @@ GSUB_INLINE void write_integer_window(onnx_export_context& cx, integer_window co
 
 GSUB_INLINE value_id onnx_traits<ops::quantize>::import(onnx_import_context& cx) {
     auto const a = detail::read_scaled(cx);
+    detail::expect_type_of_scale(cx, "precision");
+    auto const given = cx.type(0).element, scale = cx.type(1).element;
+    if (is_floating(given) && given != scale)
+        cx.unsupported(format_text("{} with scales of {}", to_string(given), to_string(scale)));
     auto const number = cx.integer("output_dtype").value_or(0);
     auto const wanted = number == 0 ? std::optional{dtype::undefined} : dtype_of_onnx(number);
     if (!wanted) cx.unsupported(format_text("element type number {}", number));
@@ -74,6 +86,11 @@ GSUB_INLINE value_id onnx_traits<ops::quantize>::import(onnx_import_context& cx)
     if (!is_integer(*wanted)) cx.unsupported(format_text("output_dtype {}", to_string(*wanted)));
     auto const zero = cx.builder().constant(tensor::zeros(*wanted, cx.type(1).sizes()));
     return cx.add<ops::quantize>(a, {cx.operand(0), cx.operand(1), zero});
+}
+
+GSUB_INLINE value_id onnx_traits<ops::dequantize>::import(onnx_import_context& cx) {
+    detail::expect_type_of_scale(cx, "output_dtype");
+    return cx.add<ops::dequantize>(detail::read_scaled(cx), cx.all_operands());
 }
 
 GSUB_INLINE value_id onnx_traits<ops::qlinear_mat_mul>::import(onnx_import_context& cx) {

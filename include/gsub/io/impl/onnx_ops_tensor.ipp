@@ -230,6 +230,68 @@ GSUB_INLINE void onnx_traits<ops::shape>::write(onnx_export_context& cx) {
     });
 }
 
+// ---- places that indices name ---------------------------------------------------------------------------------------
+
+GSUB_INLINE void onnx_traits<ops::gather_nd>::write(onnx_export_context& cx) {
+    cx.write("GatherND", cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        if (auto const batch = cx.attributes<ops::gather_nd>().batch_dims; batch != 0) w.integer("batch_dims", batch);
+    });
+}
+
+GSUB_INLINE std::int64_t detail::opset_of_scatter(std::string_view reduction) {
+    return reduction == "none" ? 11 : reduction == "add" || reduction == "mul" ? 16 : 18;
+}
+
+GSUB_INLINE void onnx_traits<ops::scatter_elements>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::scatter_elements>();
+    cx.write("ScatterElements", cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        if (a.axis != 0) w.integer("axis", a.axis);
+        if (a.reduction != "none") w.text("reduction", a.reduction);
+    });
+}
+
+GSUB_INLINE void onnx_traits<ops::scatter_nd>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::scatter_nd>();
+    cx.write("ScatterND", cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        if (a.reduction != "none") w.text("reduction", a.reduction);
+    });
+}
+
+// From operator set 10 on k is an operand, from 11 on the least elements may be asked for.
+GSUB_INLINE value_id onnx_traits<ops::top_k>::import(onnx_import_context& cx) {
+    attributes_of<ops::top_k> a;
+    a.axis = cx.integer("axis").value_or(-1);
+    a.largest = cx.integer("largest").value_or(1) != 0;
+    a.sorted = cx.integer("sorted").value_or(1) != 0;
+    auto const attribute = cx.integer("k");
+    auto const k = attribute ? std::optional{ints{*attribute}} : cx.known_ints(1);
+    if (k && k->size() != 1) cx.invalid(format_text("{} numbers k", k->size()));
+    if (k) a.k = (*k)[0];
+    if (!k && !cx.has(1)) cx.invalid("no k");
+    auto& to = cx.builder();
+    if (k) return to.add<ops::top_k>(a, std::array{cx.operand(0)}, 2);
+    return to.add<ops::top_k>(a, cx.all_operands(), 2);
+}
+GSUB_INLINE void onnx_traits<ops::top_k>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::top_k>();
+    auto inputs = cx.operands();
+    if (cx.opset() < 10 && inputs.size() > 1) cx.unsupported("k as an operand needs operator set 10");
+    if (cx.opset() >= 10 && inputs.size() == 1) inputs.push_back(cx.initializer(ints{a.k}));
+    cx.write("TopK", inputs, cx.results(), [&](onnx_attribute_writer& w) {
+        w.integer("axis", a.axis);
+        if (cx.opset() < 10) w.integer("k", a.k);
+        if (!a.largest) w.integer("largest", 0);
+        if (!a.sorted) w.integer("sorted", 0);
+    });
+}
+GSUB_INLINE std::int64_t onnx_traits<ops::top_k>::needed_opset(any_graph const& g, node_id n) {
+    auto const& a = g.attributes<ops::top_k>(n);
+    auto const element = g.type(g.operand(n, 0)).element;
+    if (element == dtype::bf16) return 24;
+    if (!a.largest || !a.sorted || is_integer(element)) return 11;
+    return g.operand_count(n) > 1 ? 10 : 1;
+}
+
 // ---- sources --------------------------------------------------------------------------------------------------------
 
 GSUB_INLINE value_id onnx_traits<ops::fill>::import(onnx_import_context& cx) {
@@ -260,6 +322,7 @@ GSUB_INLINE void onnx_traits<ops::fill>::write(onnx_export_context& cx) {
 }
 
 GSUB_INLINE value_id onnx_traits<ops::range>::import(onnx_import_context& cx) {
+    if (cx.integer("stash_type").value_or(1) != 1) cx.unsupported("steps in another element type than f32");
     auto const start = cx.known_number(0), limit = cx.known_number(1), delta = cx.known_number(2);
     auto const element = cx.type(0).element;
     if (!start || !limit || !delta || !is_floating(element)) return cx.add<ops::range>({}, cx.all_operands());

@@ -150,6 +150,15 @@ GSUB_INLINE std::optional<reals> onnx_import_context::real_list(std::string_view
     return values;
 }
 
+GSUB_INLINE std::optional<std::vector<std::string>> onnx_import_context::text_list(std::string_view name) {
+    auto const* a = find(name, onnx_attribute_type::texts);
+    if (!a) return std::nullopt;
+    std::vector<std::string> values;
+    for (wire_reader r{a->message}; r.next();)
+        if (r.field() == 9 && r.is_bytes()) values.emplace_back(r.bytes());
+    return values;
+}
+
 GSUB_INLINE std::optional<tensor> onnx_import_context::tensor_value(std::string_view name) {
     auto const* a = find(name, onnx_attribute_type::tensor);
     if (!a) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/ops/ops_control.hpp>
 #include <gsub/ir/ops/ops_fast.hpp>
+#include <gsub/ir/ops/ops_index.hpp>
 #include <gsub/ir/ops/ops_math.hpp>
 #include <gsub/ir/ops/ops_matmul.hpp>
 #include <gsub/ir/ops/ops_nn.hpp>
@@ -14,8 +15,8 @@
 namespace gsub {
 
 /// Every operator that gsub brings. `standard_ops::with<app::ops::swish>` adds one of the user's own.
-struct standard_ops
-    : joined_ops<nn_ops, math_ops, matmul_ops, reduce_ops, tensor_ops, control_ops, fast_ops, quantized_ops> {};
+struct standard_ops : joined_ops<nn_ops, math_ops, matmul_ops, reduce_ops, tensor_ops, index_ops, control_ops, fast_ops,
+                                 quantized_ops> {};
 
 /// A graph over the standard operators.
 using graph = basic_graph<standard_ops>;

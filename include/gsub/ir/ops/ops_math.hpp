@@ -17,6 +17,17 @@ struct sqrt {};         ///< square root
 struct exp {};          ///< e to the power of x
 struct log {};          ///< natural logarithm
 struct erf {};          ///< 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x
+struct sin {};          ///< sine, of radians
+struct cos {};          ///< cosine, of radians
+struct tan {};          ///< tangent, of radians
+struct asin {};         ///< the angle of a sine, -pi/2 to pi/2; NaN beyond -1 and 1
+struct acos {};         ///< the angle of a cosine, 0 to pi; NaN beyond -1 and 1
+struct atan {};         ///< the angle of a tangent, -pi/2 to pi/2
+struct sinh {};         ///< hyperbolic sine
+struct cosh {};         ///< hyperbolic cosine
+struct asinh {};        ///< inverse hyperbolic sine
+struct acosh {};        ///< inverse hyperbolic cosine; NaN below 1
+struct atanh {};        ///< inverse hyperbolic tangent; NaN beyond -1 and 1
 struct neg {};          ///< -x
 struct abs {};          ///< |x|
 struct reciprocal {};   ///< 1 / x
@@ -80,6 +91,50 @@ struct op_traits<ops::log> : detail::unary_traits {
 template <>
 struct op_traits<ops::erf> : detail::unary_traits {
     static constexpr std::string_view name = "Erf";
+};
+template <>
+struct op_traits<ops::sin> : detail::unary_traits {
+    static constexpr std::string_view name = "Sin";
+};
+template <>
+struct op_traits<ops::cos> : detail::unary_traits {
+    static constexpr std::string_view name = "Cos";
+};
+template <>
+struct op_traits<ops::tan> : detail::unary_traits {
+    static constexpr std::string_view name = "Tan";
+};
+template <>
+struct op_traits<ops::asin> : detail::unary_traits {
+    static constexpr std::string_view name = "Asin";
+};
+template <>
+struct op_traits<ops::acos> : detail::unary_traits {
+    static constexpr std::string_view name = "Acos";
+};
+template <>
+struct op_traits<ops::atan> : detail::unary_traits {
+    static constexpr std::string_view name = "Atan";
+};
+template <>
+struct op_traits<ops::sinh> : detail::unary_traits {
+    static constexpr std::string_view name = "Sinh";
+};
+template <>
+struct op_traits<ops::cosh> : detail::unary_traits {
+    static constexpr std::string_view name = "Cosh";
+};
+template <>
+struct op_traits<ops::asinh> : detail::unary_traits {
+    static constexpr std::string_view name = "Asinh";
+};
+template <>
+struct op_traits<ops::acosh> : detail::unary_traits {
+    static constexpr std::string_view name = "Acosh";
+};
+template <>
+struct op_traits<ops::atanh> : detail::unary_traits {
+    static constexpr std::string_view name = "Atanh";
 };
 template <>
 struct op_traits<ops::neg> : detail::ring_unary_traits {
@@ -208,6 +263,28 @@ struct infer_shape<ops::log> : same_as_input<0> {};
 template <>
 struct infer_shape<ops::erf> : same_as_input<0> {};
 template <>
+struct infer_shape<ops::sin> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::cos> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::tan> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::asin> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::acos> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::atan> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::sinh> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::cosh> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::asinh> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::acosh> : same_as_input<0> {};
+template <>
+struct infer_shape<ops::atanh> : same_as_input<0> {};
+template <>
 struct infer_shape<ops::neg> : same_as_input<0> {};
 template <>
 struct infer_shape<ops::abs> : same_as_input<0> {};
@@ -294,10 +371,11 @@ struct decompose<ops::gelu> {
 
 /// The operators of this header, and those of logic.
 using math_ops =
-    joined_ops<op_set<ops::relu, ops::clip, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::erf, ops::neg,
-                      ops::abs, ops::reciprocal, ops::floor, ops::ceil, ops::round, ops::softplus, ops::softsign,
-                      ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid, ops::hard_swish,
-                      ops::leaky_relu, ops::elu, ops::gelu, ops::cast>,
+    joined_ops<op_set<ops::relu, ops::clip, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::erf, ops::sin,
+                      ops::cos, ops::tan, ops::asin, ops::acos, ops::atan, ops::sinh, ops::cosh, ops::asinh, ops::acosh,
+                      ops::atanh, ops::neg, ops::abs, ops::reciprocal, ops::floor, ops::ceil, ops::round, ops::softplus,
+                      ops::softsign, ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid,
+                      ops::hard_swish, ops::leaky_relu, ops::elu, ops::gelu, ops::cast>,
                logic_ops>;
 
 } // namespace gsub

@@ -61,6 +61,17 @@ private:
             {scalar_op::tanh, &w::series, tanh_f64_text},
             {scalar_op::erf, &w::each, "__builtin_erf(a[l])"},
             {scalar_op::sigmoid, &w::sigmoid, sigmoid_f64_text},
+            {scalar_op::sin, &w::each, "__builtin_sin(a[l])"},
+            {scalar_op::cos, &w::each, "__builtin_cos(a[l])"},
+            {scalar_op::tan, &w::each, "__builtin_tan(a[l])"},
+            {scalar_op::asin, &w::each, "__builtin_asin(a[l])"},
+            {scalar_op::acos, &w::each, "__builtin_acos(a[l])"},
+            {scalar_op::atan, &w::each, "__builtin_atan(a[l])"},
+            {scalar_op::sinh, &w::each, "__builtin_sinh(a[l])"},
+            {scalar_op::cosh, &w::each, "__builtin_cosh(a[l])"},
+            {scalar_op::asinh, &w::each, "__builtin_asinh(a[l])"},
+            {scalar_op::acosh, &w::each, "__builtin_acosh(a[l])"},
+            {scalar_op::atanh, &w::each, "__builtin_atanh(a[l])"},
         };
         return all;
     }

@@ -1,0 +1,139 @@
+// Evaluation of operators that read and write elements at places which an integer tensor names, or that tell such
+// places. An index beyond its dimension is an error (`invalid_input`); negative ones count from the end.
+#pragma once
+
+#include <gsub/eval/op_call.hpp>
+#include <gsub/ir/ops/ops_index.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace gsub {
+
+namespace detail {
+
+/// Places of the parts of a tensor that indices name, in elements, in the order of the indices; and how many elements a
+/// part has.
+struct indexed_parts {
+    std::vector<std::int64_t> places;
+    std::int64_t length = 1;
+};
+[[nodiscard]] indexed_parts parts_along(std::span<std::int64_t const> dims, tensor const& indices, std::size_t axis,
+                                        std::string_view op);
+[[nodiscard]] indexed_parts parts_by_rows(std::span<std::int64_t const> dims, tensor const& indices, std::size_t batch,
+                                          std::string_view op);
+void gather_parts(op_call_args& args, indexed_parts const& parts);
+
+/// x with updates combined into it.
+template <class T>
+void scatter(op_call<T>& k, indexed_parts const& parts, std::string_view reduction) {
+    auto const x = k.in(0), updates = k.in(2);
+    auto const out = k.out();
+    std::copy(x.begin(), x.end(), out.begin());
+    GSUB_ASSERT(updates.size() == parts.places.size() * static_cast<std::size_t>(parts.length),
+                "inference has found as many updates as places");
+    auto const mode = scatter_mode_named(reduction).value_or(scatter_mode::none);
+    auto const combine = [mode](T a, T b) {
+        switch (mode) {
+        case scatter_mode::add:
+            return math::add(a, b);
+        case scatter_mode::mul:
+            return math::mul(a, b);
+        case scatter_mode::max:
+            return a > b || a != a ? a : b; // NaN stays
+        case scatter_mode::min:
+            return a < b || a != a ? a : b;
+        case scatter_mode::none:
+            break;
+        }
+        return b;
+    };
+    std::size_t from = 0;
+    for (auto const place : parts.places)
+        for (std::int64_t i = 0; i < parts.length; ++i) {
+            auto& y = out[static_cast<std::size_t>(place + i)];
+            y = combine(y, updates[from++]);
+        }
+}
+
+/// Whether a comes before b where the greatest, or the least, come first. NaN counts as the greatest.
+template <class T>
+[[nodiscard]] bool ranks_before(T a, T b, bool largest) {
+    if constexpr (std::is_floating_point_v<T>)
+        if (a != a || b != b) return largest ? a != a && b == b : a == a && b != b;
+    return largest ? b < a : a < b;
+}
+
+} // namespace detail
+
+template <>
+struct evaluate<ops::gather_elements> {
+    static void move(op_call_args& args);
+};
+template <>
+struct evaluate<ops::gather_nd> {
+    static void move(op_call_args& args);
+};
+template <>
+struct evaluate<ops::scatter_elements> {
+    static constexpr bool integers = true;
+    template <class T>
+    static void run(op_call<T>& k) {
+        auto const& a = k.template attributes<ops::scatter_elements>();
+        auto const axis = *normalized_axis(a.axis, k.dims(0).size());
+        detail::scatter(k, detail::parts_along(k.dims(0), k.operand(1), axis, "ScatterElements"), a.reduction);
+    }
+};
+template <>
+struct evaluate<ops::scatter_nd> {
+    static constexpr bool integers = true;
+    template <class T>
+    static void run(op_call<T>& k) {
+        auto const& a = k.template attributes<ops::scatter_nd>();
+        detail::scatter(k, detail::parts_by_rows(k.dims(0), k.operand(1), 0, "ScatterND"), a.reduction);
+    }
+};
+
+template <>
+struct evaluate<ops::top_k> {
+    static constexpr bool integers = true;
+    template <class T>
+    static void run(op_call<T>& k) {
+        auto const& a = k.template attributes<ops::top_k>();
+        auto const axis = *normalized_axis(a.axis, k.dims(0).size());
+        auto const x = k.in(0);
+        auto const y = k.out();
+        if (y.empty()) return;
+        auto const places = k.result(1).template mutable_data<std::int64_t>();
+        auto const size = k.dims(0)[axis], kept = k.result_dims()[axis];
+        std::int64_t inner = 1;
+        for (auto d : k.dims(0).subspan(axis + 1)) inner *= d;
+        auto const rows = static_cast<std::int64_t>(x.size()) / size;
+        std::vector<std::int64_t> order(static_cast<std::size_t>(size));
+        for (std::int64_t row = 0; row < rows; ++row) {
+            auto const outer = row / inner, column = row % inner;
+            auto const at = [&](std::int64_t i) {
+                return x[static_cast<std::size_t>((outer * size + i) * inner + column)];
+            };
+            std::iota(order.begin(), order.end(), std::int64_t{0});
+            std::partial_sort(order.begin(), order.begin() + kept, order.end(), [&](std::int64_t i, std::int64_t j) {
+                if (detail::ranks_before(at(i), at(j), a.largest)) return true;
+                return !detail::ranks_before(at(j), at(i), a.largest) && i < j;
+            });
+            for (std::int64_t i = 0; i < kept; ++i) {
+                auto const to = static_cast<std::size_t>((outer * kept + i) * inner + column);
+                y[to] = at(order[static_cast<std::size_t>(i)]);
+                places[to] = order[static_cast<std::size_t>(i)];
+            }
+        }
+    }
+};
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/eval/impl/evaluate_index.ipp>
+#endif

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <gsub/io/impl/onnx_functions_attention.ipp>
+#include <gsub/io/impl/onnx_functions_conv.ipp>
+#include <gsub/io/impl/onnx_functions_loss.ipp>
+#include <gsub/io/impl/onnx_functions_math.ipp>
+#include <gsub/io/impl/onnx_functions_nn.ipp>
+#include <gsub/io/impl/onnx_functions_product.ipp>
+#include <gsub/io/impl/onnx_functions_reduce.ipp>
+#include <gsub/io/impl/onnx_functions_resize.ipp>
+#include <gsub/io/impl/onnx_functions_rnn.ipp>
+#include <gsub/io/impl/onnx_functions_sample.ipp>
+#include <gsub/io/impl/onnx_functions_tensor.ipp>
+#include <gsub/io/onnx_functions.hpp>
+
+#include <algorithm>
+
+namespace gsub::io {
+
+namespace detail {
+// By name.
+inline constexpr onnx_function function_table[] = {
+    {"ArgMax", 1, &import_arg_max},
+    {"ArgMin", 1, &import_arg_min},
+    {"Attention", 23, &import_attention, 4},
+    {"BitShift", 11, &import_bit_shift},
+    {"BitwiseNot", 18, &import_bitwise_not},
+    {"BlackmanWindow", 17, &import_blackman_window},
+    {"CastLike", 15, &import_cast_like},
+    {"Celu", 12, &import_celu},
+    {"CenterCropPad", 18, &import_center_crop_pad},
+    {"ConvTranspose", 1, &import_conv_transpose},
+    {"CumProd", 26, &import_cum_prod},
+    {"CumSum", 11, &import_cum_sum},
+    {"DepthToSpace", 1, &import_depth_to_space},
+    {"DynamicQuantizeLinear", 11, &import_dynamic_quantize, 3},
+    {"EyeLike", 9, &import_eye_like},
+    {"GRU", 7, &import_gru, 2},
+    {"GlobalLpPool", 2, &import_global_lp_pool},
+    {"GlobalMaxPool", 1, &import_global_max_pool},
+    {"GridSample", 16, &import_grid_sample},
+    {"GroupNormalization", 18, &import_group_norm},
+    {"HammingWindow", 17, &import_hamming_window},
+    {"HannWindow", 17, &import_hann_window},
+    {"Hardmax", 1, &import_hardmax},
+    {"InstanceNormalization", 6, &import_instance_norm},
+    {"LSTM", 7, &import_lstm, 3},
+    {"LogSoftmax", 1, &import_log_softmax},
+    {"LpNormalization", 1, &import_lp_normalization},
+    {"LpPool", 2, &import_lp_pool},
+    {"Max", 8, &import_max},
+    {"Mean", 8, &import_mean},
+    {"MeanVarianceNormalization", 9, &import_mean_variance_norm},
+    {"Min", 8, &import_min},
+    {"Mish", 18, &import_mish},
+    {"Mod", 10, &import_mod},
+    {"NegativeLogLikelihoodLoss", 12, &import_likelihood_loss},
+    {"OneHot", 9, &import_one_hot},
+    {"PRelu", 7, &import_prelu},
+    {"RMSNormalization", 23, &import_rms_norm},
+    {"RNN", 7, &import_rnn, 2},
+    {"ReduceL1", 1, &import_reduce_l1},
+    {"ReduceL2", 1, &import_reduce_l2},
+    {"ReduceLogSum", 1, &import_reduce_log_sum},
+    {"ReduceLogSumExp", 1, &import_reduce_log_sum_exp},
+    {"ReduceMin", 1, &import_reduce_min},
+    {"ReduceProd", 1, &import_reduce_prod},
+    {"ReduceSumSquare", 1, &import_reduce_sum_square},
+    {"Resize", 10, &import_resize},
+    {"RotaryEmbedding", 23, &import_rotary_embedding},
+    {"Scatter", 9, &import_scatter},
+    {"Selu", 6, &import_selu},
+    {"Shrink", 9, &import_shrink},
+    {"Sign", 9, &import_sign},
+    {"Size", 1, &import_size},
+    {"SoftmaxCrossEntropyLoss", 12, &import_cross_entropy_loss, 2},
+    {"SpaceToDepth", 1, &import_space_to_depth},
+    {"SwiGLU", 28, &import_swiglu},
+    {"Swish", 24, &import_swish},
+    {"ThresholdedRelu", 10, &import_thresholded_relu},
+    {"Tile", 6, &import_tile},
+    {"Trilu", 14, &import_trilu},
+    {"Upsample", 7, &import_resize},
+};
+static_assert(std::ranges::is_sorted(function_table, {}, &onnx_function::name));
+} // namespace detail
+
+GSUB_INLINE std::span<onnx_function const> onnx_functions() {
+    return detail::function_table;
+}
+
+GSUB_INLINE onnx_function const* find_onnx_function(std::string_view domain, std::string_view name) {
+    if (!domain.empty()) return nullptr;
+    auto const all = onnx_functions();
+    auto const found = std::ranges::lower_bound(all, name, {}, &onnx_function::name);
+    return found != all.end() && found->name == name ? &*found : nullptr;
+}
+
+} // namespace gsub::io
