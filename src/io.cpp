@@ -5,6 +5,7 @@
 #include <gsub/io/impl/function_writer.ipp>
 #include <gsub/io/impl/import_diagnostics.ipp>
 #include <gsub/io/impl/initializer_pool.ipp>
+#include <gsub/io/impl/input_bindings.ipp>
 #include <gsub/io/impl/npy.ipp>
 #include <gsub/io/impl/onnx_export.ipp>
 #include <gsub/io/impl/onnx_exporter.ipp>

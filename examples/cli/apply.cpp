@@ -41,7 +41,7 @@ answer apply_rules(optimize_request const& r, session const& s) {
     for (auto const& text : r.apply) wanted.push_back(parsed(text, known));
 
     s.observe->on_progress({"load", 0, 0, r.model});
-    auto const graph = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    auto const graph = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     std::string costed_by;
     auto const [made, report] =
         with_cost(r, s, graph, [&](auto const& model, std::string text) {

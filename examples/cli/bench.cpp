@@ -58,7 +58,7 @@ double peak_memory() {
 
 answer bench(bench_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.map = true, .observe = s.observe}).value();
+    auto g = gsub::io::load_onnx(r.model, loading(r.given, s, true)).value();
     auto const inputs = gsub::random_inputs(g, r.seed);
 
     auto const begin = clock::now();

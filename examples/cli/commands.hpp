@@ -6,6 +6,7 @@
 #include <gsub/core/observer.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/io/json.hpp>
+#include <gsub/io/onnx_import.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/loop/config_space.hpp>
 #include <gsub/lower/kernel_graph.hpp>
@@ -30,6 +31,13 @@ struct session {
     gsub::executor* threads; ///< for computing
 };
 
+/// Sizes and values of a model's inputs, each `NAME=...`; see `loading`.
+struct input_choice {
+    std::vector<std::string> dims, shapes, values;
+};
+/// How a model is read with them. *Errors* `usage` where one cannot be read, `environment`, as `load_npy`.
+gsub::io::load_options loading(input_choice const& how, session const& s, bool map = false);
+
 /// A command's answer. `positive` is false where models differ or a rule is refuted.
 struct answer {
     std::string text;
@@ -50,6 +58,7 @@ struct cost_choice {
 };
 
 struct optimize_request : cost_choice {
+    input_choice given;
     std::string model, output;
     double alpha = 1.05;
     std::vector<double> schedule; ///< further values of alpha
@@ -121,6 +130,7 @@ std::optional<schedules_of_files> read_schedules(schedule_files const& files, gs
                                                  gsub::target machine, session const& s);
 
 struct tune_request {
+    input_choice given;
     std::string model;
     std::string target = "host";   ///< as `parse_target` reads it
     std::string method = "hybrid"; ///< or `static`, `measured`
@@ -143,6 +153,7 @@ struct tune_request {
 answer tune(tune_request const& r, session const& s);
 
 struct tasks_request {
+    input_choice given;
     std::string model;
     std::string target = "host"; ///< as `parse_target` reads it
     std::string schedules;       ///< file that is written; empty: none
@@ -153,6 +164,7 @@ answer tasks(tasks_request const& r, session const& s);
 gsub::module passes_applied(gsub::any_graph g, std::string const& list, gsub::target const& machine, session const& s);
 
 struct explain_request : cost_choice {
+    input_choice given;
     std::string model, rule;
     std::string node;         ///< by name; empty: everywhere
     bool weights = false;     ///< weights that the rewrites read and build, too
@@ -170,6 +182,7 @@ struct passes_request {
 answer passes(passes_request const& r, session const& s);
 
 struct bisect_request {
+    input_choice given;
     std::string model, passes, output;
     double relative = 1e-3;
     std::uint64_t seed = 1;
@@ -178,6 +191,7 @@ struct bisect_request {
 answer bisect(bisect_request const& r, session const& s);
 
 struct run_request {
+    input_choice given;
     std::string model;
     std::vector<std::string> inputs; ///< `NAME=FILE.npy`
     std::string output_dir;
@@ -195,6 +209,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s);
 
 struct bench_request {
+    input_choice given;
     std::string model;
     std::string backend = "simd";
     kernel_choice kernels;
@@ -216,6 +231,7 @@ answer calibrate(calibrate_request const& r, session const& s);
 double peak_memory();
 
 struct compile_request : schedule_files {
+    input_choice given;
     std::string model, output;
     std::string name;            ///< empty: made of the file's
     std::string target = "host"; ///< as `parse_target` reads it
@@ -243,6 +259,7 @@ struct compare_request {
 answer compare(compare_request const& r, session const& s);
 
 struct convert_request {
+    input_choice given;
     std::string model, output;
     std::int64_t opset = 0; ///< 0: as `gsub::io::save_options` says
 };
@@ -257,6 +274,7 @@ struct verify_request {
 answer verify_rules(verify_request const& r, session const& s);
 
 struct inspect_request {
+    input_choice given;
     std::string model, dot, svg;
     bool text = false;
     bool stages = false; ///< its convolutions and products by size

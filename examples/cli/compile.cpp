@@ -14,7 +14,7 @@ namespace cli {
 
 answer compile(compile_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    auto g = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     gsub::aot::export_options options;
     options.name = r.name.empty() ? gsub::aot::exported_name(std::filesystem::path{r.model}.stem().string()) : r.name;
     options.threads = r.own_threads;

@@ -8,7 +8,7 @@ namespace cli {
 
 answer convert(convert_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});
-    auto const g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    auto const g = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     s.observe->on_progress({"save", 0, 0, r.output});
     gsub::io::save_onnx(g, r.output, {.opset = r.opset}).value();
     s.observe->on_progress({"read again", 0, 0, r.output});

@@ -9,6 +9,7 @@ void declare_runs(command_line& line) {
     auto& r = line.request<run_request>();
     auto* run = line.declare("run", "compute a model's outputs", r, &cli::run);
     run->add_option("model", r.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    add_input_choice(run, r.given);
     run->add_option("--input", r.inputs, "value of an input, several times")
         ->type_name("NAME=FILE.npy")
         ->expected(1)
@@ -25,6 +26,7 @@ void declare_runs(command_line& line) {
     auto& t = line.request<bench_request>();
     auto* bench = line.declare("bench", "time a model", t, &cli::bench);
     bench->add_option("model", t.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    add_input_choice(bench, t.given);
     bench->add_option("--backend", t.backend, "what computes")->check(CLI::IsMember({"reference", "simd"}));
     add_kernel_choice(bench, t.kernels);
     bench->add_option("--runs", t.runs, "runs that are timed")->check(CLI::PositiveNumber);
@@ -59,6 +61,7 @@ void declare_compilation(command_line& line) {
     auto* compile =
         line.declare("compile", "write a model as sources that build and run without gsub", w, &cli::compile);
     compile->add_option("model", w.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    add_input_choice(compile, w.given);
     compile->add_option("-o,--output", w.output, "folder for sources and weights, new or written by this command")
         ->required()
         ->type_name("DIR");
@@ -74,6 +77,7 @@ void declare_compilation(command_line& line) {
     auto* tasks = line.declare(
         "tasks", "list the distinct kernels of a model: how often, how much, what there is to choose", d, &cli::tasks);
     tasks->add_option("model", d.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    add_input_choice(tasks, d.given);
     add_target(tasks, d.target);
     tasks
         ->add_option("--schedules", d.schedules,
@@ -85,6 +89,7 @@ void declare_tuning(command_line& line) {
     auto& u = line.request<tune_request>();
     auto* tune = line.declare("tune", "find schedules and algorithms for the kernels of a model", u, &cli::tune);
     tune->add_option("model", u.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    add_input_choice(tune, u.given);
     tune->add_option("--method", u.method,
                      "what ranks candidates; static: a cost model, nothing runs; hybrid: the clock for its best few; "
                      "measured: the clock alone")

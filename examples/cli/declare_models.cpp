@@ -17,6 +17,7 @@ void declare_comparison(command_line& line) {
     auto& x = line.request<convert_request>();
     auto* convert = line.declare("convert", "read a model and write it again, unchanged", x, &cli::convert);
     convert->add_option("model", x.model, "ONNX model")->required()->type_name("IN.onnx");
+    add_input_choice(convert, x.given);
     convert->add_option("-o,--output", x.output, "where to")->required()->type_name("OUT.onnx");
     convert->add_option("--opset", x.opset, "operator set to write; 0: the oldest from 13 on that can express it")
         ->check(CLI::IsMember({0, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21}));
@@ -62,6 +63,7 @@ void declare_inspection(command_line& line) {
     auto* bisect = line.declare("bisect", "find the pass that breaks a model, and the smallest model that shows it", h,
                                 &cli::bisect);
     bisect->add_option("model", h.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    add_input_choice(bisect, h.given);
     bisect->add_option("--passes", h.passes, "the list, as in `gsub optimize`")->required()->type_name("LIST");
     bisect->add_option("-o,--output", h.output, "where the smallest model is written")->type_name("OUT.onnx");
     bisect->add_option("--rtol", h.relative, "bound of max |a-b| / max |b| of an output");
@@ -71,6 +73,7 @@ void declare_inspection(command_line& line) {
     auto& i = line.request<inspect_request>();
     auto* inspect = line.declare("inspect", "tell what is in a model", i, &cli::inspect);
     inspect->add_option("model", i.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    add_input_choice(inspect, i.given);
     inspect->add_flag("--text", i.text, "print the graph in the textual form");
     inspect->add_flag("--stages", i.stages, "tell convolutions, products and pools by the size of what they give");
     inspect->add_option("--dot", i.dot, "draw it for Graphviz")->type_name("FILE");

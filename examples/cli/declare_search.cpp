@@ -8,6 +8,7 @@ namespace {
 // What is searched, and how.
 void add_search(CLI::App* optimize, optimize_request& o) {
     optimize->add_option("model", o.model, "ONNX model to optimize")->required()->type_name("IN.onnx");
+    add_input_choice(optimize, o.given);
     optimize->add_option("-o,--output", o.output, "where the result is written; without: nowhere")
         ->type_name("OUT.onnx");
     optimize->add_option("--alpha", o.alpha, "how far the search may climb above the best cost, at least 1");
@@ -112,6 +113,7 @@ void declare_search(command_line& line) {
     auto* explain = line.declare("explain", "tell where a rule applies, or which kernels compute a model, and why", y,
                                  &cli::explain);
     explain->add_option("model", y.model, "ONNX model")->required()->type_name("MODEL.onnx");
+    add_input_choice(explain, y.given);
     auto* subject = explain->add_option_group("subject", "what is explained");
     auto* rule = subject->add_option("--rule", y.rule, "where this rule applies, see `gsub rules`")->type_name("RULE");
     auto* kernels = subject->add_flag(

@@ -62,7 +62,7 @@ std::string weights_text(gsub::rule_explanation const& x) {
 answer explain(explain_request const& r, session const& s) {
     if (r.kernels) return explain_kernels(r, s);
     auto const& rule = *gsub::find_rule(gsub::standard_rules(), r.rule).value();
-    auto const graph = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    auto const graph = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     s.observe->on_progress({"explain", 0, 0, r.rule});
     std::string costed_by;
     cost_choice costs = r;

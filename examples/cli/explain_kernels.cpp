@@ -59,7 +59,7 @@ std::string features_text(gsub::cost::kernel_features const& of, gsub::cost::lin
 
 answer explain_kernels(explain_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    auto g = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     auto const inputs = gsub::random_inputs(g, 1);
     auto const machine = gsub::parse_target(r.kernels_of.target).value();
     std::optional<gsub::cost::lowered> costs;

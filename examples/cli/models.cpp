@@ -84,7 +84,7 @@ answer models(models_request const& r, session const& s) {
 }
 
 answer inspect(inspect_request const& r, session const& s) {
-    auto const g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    auto const g = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     auto const summary = gsub::report::summarize(g);
     answer a{to_text(summary), to_json(summary)};
     if (r.stages) {

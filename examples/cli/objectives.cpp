@@ -100,7 +100,7 @@ answer compare_objectives(optimize_request const& r, session const& s) {
     if (rules.empty())
         throw gsub::error{gsub::error_code::usage, gsub::format_text("--rules {} leaves no rule", r.rules)};
     s.observe->on_progress({"load", 0, 0, r.model});
-    auto const graph = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    auto const graph = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     auto const [predicted, machine] = lowered_of(r, s, graph);
     auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
     auto const inputs = r.measure ? gsub::random_inputs(graph, 1) : std::vector<gsub::tensor>{};

@@ -65,7 +65,7 @@ answer optimize(optimize_request const& r, session const& s) {
         throw error{error_code::usage, gsub::format_text("--rules {} leaves no rule, nor do the files", r.rules)};
     if (chosen.empty()) throw error{error_code::usage, gsub::format_text("--rules {} leaves no rule", r.rules)};
     s.observe->on_progress({"load", 0, 0, r.model});
-    auto const graph = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    auto const graph = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     // Read before the new trace, which may have the same name, is written.
     auto const& earlier = r.replay.empty() ? r.resume : r.replay;
     std::optional<gsub::search_log> log;

@@ -29,6 +29,22 @@ void add_schedules(CLI::App* to, schedule_files& files) {
         ->excludes(to->get_option("--schedules"));
 }
 
+void add_input_choice(CLI::App* to, input_choice& how) {
+    to->add_option("--dim", how.dims, "size of a dimension that the model names, several times")
+        ->type_name("NAME=8")
+        ->expected(1)
+        ->take_all();
+    to->add_option("--shape", how.shapes, "sizes of an input, several times")
+        ->type_name("NAME=1x3x224x224")
+        ->expected(1)
+        ->take_all();
+    to->add_option("--value", how.values,
+                   "value of an input, which becomes a constant: whole numbers, or a file; several times")
+        ->type_name("NAME={3,4|FILE.npy}")
+        ->expected(1)
+        ->take_all();
+}
+
 void add_kernel_choice(CLI::App* to, kernel_choice& how) {
     to->add_option("--winograd", how.winograd,
                    "largest tiles of Winograd convolutions: f4 errs about twice as much as off")

@@ -56,6 +56,8 @@ void declare_models(command_line& line);
 void add_target(CLI::App* to, std::string& target);
 void add_passes(CLI::App* to, std::string& list);
 void add_schedules(CLI::App* to, schedule_files& files);
+/// Options that say what a model's inputs are: `--dim`, `--shape`, `--value`.
+void add_input_choice(CLI::App* to, input_choice& how);
 void add_kernel_choice(CLI::App* to, kernel_choice& how);
 void add_cost_choice(CLI::App* to, cost_choice& how);
 

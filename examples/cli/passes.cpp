@@ -40,10 +40,10 @@ std::string rounded(double value) {
     return text;
 }
 
-gsub::module loaded(std::string const& path, session const& s) {
+gsub::module loaded(std::string const& path, input_choice const& given, session const& s) {
     s.observe->on_progress({"load", 0, 0, path});
     return gsub::io::load_onnx_module(path, gsub::dialect::of<gsub::standard_ops>(),
-                                      gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(), {.observe = s.observe})
+                                      gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(), loading(given, s))
         .value();
 }
 
@@ -164,7 +164,7 @@ answer passes(passes_request const& r, session const&) {
 }
 
 answer run_passes(optimize_request const& r, session const& s) {
-    auto m = loaded(r.model, s);
+    auto m = loaded(r.model, r.given, s);
     auto cx = context_of(r.seed, s);
     auto const draw = [](gsub::any_graph const& g) { return gsub::report::to_dot(g); };
     gsub::run_passes_options options;
@@ -217,7 +217,7 @@ answer run_passes(optimize_request const& r, session const& s) {
 }
 
 answer bisect(bisect_request const& r, session const& s) {
-    auto const m = loaded(r.model, s);
+    auto const m = loaded(r.model, r.given, s);
     auto const cx = context_of(r.seed, s);
     auto const known = gsub::compiler_passes();
     auto const list = known.parse(r.passes).value();

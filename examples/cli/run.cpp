@@ -42,42 +42,106 @@ void require_computable(Model const& model, std::string const& file) {
     if (!missing.empty()) throw error{std::move(missing)}.within(file);
 }
 
-std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g) {
-    auto const nodes = g.inputs();
-    std::vector<std::optional<tensor>> given(nodes.size());
+using named_inputs = std::map<std::string, tensor, std::less<>>;
+
+// Values of inputs, but those that have become constants.
+named_inputs read_inputs(run_request const& r, gsub::any_graph const& g, std::span<std::string const> constants = {}) {
+    named_inputs out;
     for (auto const& assignment : r.inputs) {
+        if (std::ranges::any_of(constants, [&](auto const& name) { return assignment.starts_with(name + "="); }))
+            continue;
         // A name may contain '=', a file's seldom does; the name decides.
-        std::optional<std::size_t> which;
+        std::optional<gsub::value_id> input;
         std::string file;
-        for (std::size_t i = 0; i < nodes.size(); ++i) {
-            auto const name = g.name({nodes[i], 0});
-            if (assignment.starts_with(gsub::format_text("{}=", name)))
-                which = i, file = assignment.substr(name.size() + 1);
-        }
-        if (!which)
+        for (auto n : g.inputs())
+            if (auto const name = g.name({n, 0}); assignment.starts_with(gsub::format_text("{}=", name)))
+                input = {n, 0}, file = assignment.substr(name.size() + 1);
+        if (!input)
             throw error{error_code::usage,
                         gsub::format_text("--input {} names no input; there are {}", assignment, input_list(g))};
         auto value = gsub::io::load_npy(file).value();
         // NumPy has no bf16; such inputs come as f32, as such outputs go.
-        if (g.type({nodes[*which], 0}).element == gsub::dtype::bf16 && value.element() == gsub::dtype::f32)
+        if (g.type(*input).element == gsub::dtype::bf16 && value.element() == gsub::dtype::f32)
             value = value.converted_to(gsub::dtype::bf16);
-        given[*which] = std::move(value);
+        out.insert_or_assign(std::string{g.name(*input)}, std::move(value));
     }
+    return out;
+}
+
+std::vector<tensor> inputs_of(run_request const& r, gsub::graph const& g, named_inputs const& given) {
     auto filled = r.fill ? gsub::random_inputs(g, *r.fill) : std::vector<tensor>{};
     std::vector<tensor> out;
     std::string missing;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        if (given[i])
-            out.push_back(std::move(*given[i]));
-        else if (r.fill)
+    for (std::size_t i = 0; i < g.inputs().size(); ++i) {
+        auto const v = gsub::value_id{g.inputs()[i], 0};
+        if (auto const found = given.find(g.name(v)); found != given.end()) {
+            out.push_back(found->second);
+        } else if (r.fill) {
             out.push_back(std::move(filled[i]));
-        else
-            missing += gsub::format_text("{}{} {}", missing.empty() ? "" : ", ", gsub::quoted{g.name({nodes[i], 0})},
-                                         to_string(g.type({nodes[i], 0})));
+        } else {
+            missing += gsub::format_text("{}{} {}", missing.empty() ? "" : ", ", gsub::quoted{g.name(v)},
+                                         to_string(g.type(v)));
+        }
     }
     if (!missing.empty())
         throw error{error_code::usage,
                     gsub::format_text("no value for {}; give --input NAME=FILE.npy, or --fill SEED", missing)};
+    return out;
+}
+
+// Whether all sizes are known, and all operators.
+bool is_settled(gsub::module const& m) {
+    auto const& g = m.find("main")->body;
+    return std::ranges::none_of(g.order(), [&](auto n) {
+        for (std::uint32_t i = 0; i < g.result_count(n); ++i)
+            if (!g.type({n, i}).is_static()) return true;
+        return g.is<gsub::ops::opaque>(n);
+    });
+}
+
+// The model for the inputs that are given: where it is not settled without, their sizes are those of the model, and few
+// numbers are settings, which become constants.
+struct loaded_model {
+    gsub::module model;
+    std::vector<std::string> constants; // inputs that have become constants
+};
+loaded_model load_for(run_request const& r, session const& s) {
+    auto options = loading(r.given, s, true);
+    auto const load = [&] {
+        return gsub::io::load_onnx_module(r.model, gsub::dialect::of<gsub::standard_ops>(),
+                                          gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(), options)
+            .value();
+    };
+    // What is said of the last one that is loaded counts.
+    struct : gsub::observer {
+        std::vector<std::string> notes;
+        void on_note(std::string_view text) override { notes.emplace_back(text); }
+    } heard;
+    options.observe = &heard;
+    loaded_model out{load(), {}};
+    // What is wrong with an input is told later: first come operators that are missing.
+    auto const given = gsub::capture([&] { return read_inputs(r, out.model.find("main")->body); });
+    if (given && !given->empty() && !is_settled(out.model)) {
+        auto const load_again = [&] {
+            heard.notes.clear();
+            out.model = load();
+        };
+        for (auto const& [name, value] : *given)
+            options.shapes.emplace_back(name, gsub::ints(value.dims().begin(), value.dims().end()));
+        load_again();
+        constexpr std::int64_t few = 64;
+        for (auto const whole : {true, false}) { // real numbers too, where integers are not enough: scales of a Resize
+            if (is_settled(out.model)) break;
+            auto const before = out.constants.size();
+            for (auto const& [name, value] : *given)
+                if (gsub::is_integer(value.element()) == whole && value.rank() <= 1 && value.elements() <= few) {
+                    options.values.emplace_back(name, value);
+                    out.constants.push_back(name);
+                }
+            if (out.constants.size() > before) load_again();
+        }
+    }
+    for (auto const& note : heard.notes) s.observe->on_note(note);
     return out;
 }
 
@@ -145,10 +209,7 @@ answer run(run_request const& r, session const& s) {
         throw error{error_code::usage, gsub::format_text("--precision {} needs --backend reference", r.precision)};
     s.observe->on_progress({"load", 0, 0, r.model});
     auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
-    auto model = gsub::io::load_onnx_module(r.model, gsub::dialect::of<gsub::standard_ops>(),
-                                            gsub::table_of<gsub::io::onnx_row, gsub::standard_ops>(),
-                                            {.map = true, .observe = s.observe})
-                     .value();
+    auto [model, constants] = load_for(r, s);
     require_computable(model, r.model);
     auto const branches = model.functions().size() > 1; // the graph alone is not enough
     if (branches && r.backend == "simd")
@@ -159,7 +220,7 @@ answer run(run_request const& r, session const& s) {
                                   "use --backend reference"}}
             .within(r.model);
     gsub::graph g{branches ? model.find("main")->body : std::move(model.find("main")->body)};
-    auto const inputs = inputs_of(r, g);
+    auto const inputs = inputs_of(r, g, read_inputs(r, g, constants));
     auto const names = g.info().output_names;
     gsub::evaluate_options const reference{
         .compute = r.precision == "f64" ? gsub::precision::f64 : gsub::precision::native, .threads = s.threads};

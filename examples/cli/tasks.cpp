@@ -29,7 +29,7 @@ std::string points_of(gsub::loop::config_space const& space) {
 
 answer tasks(tasks_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    auto g = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     auto const machine = gsub::parse_target(r.target).value();
     auto const costs = gsub::cost::lowered::of(g, machine);
     answer a;

@@ -235,7 +235,7 @@ void write_pictures(std::vector<tuning_task> const& tasks, gsub::tune::tuning_re
 
 answer tune(tune_request const& r, session const& s) {
     s.observe->on_progress({"load", 0, 0, r.model});
-    gsub::any_graph g = gsub::io::load_onnx(r.model, {.observe = s.observe}).value();
+    gsub::any_graph g = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     auto machine = gsub::parse_target(r.target).value();
     machine.threads = static_cast<unsigned>(s.threads->concurrency());
     auto const runs_here = gsub::host().has(*machine.isa);

@@ -43,6 +43,21 @@ def model(*nodes):
     return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
 
 
+def declared(name, element, *sizes):
+    """A value of a graph: sizes are numbers, or names of dimensions."""
+    shape = field(2, b"".join(field(1, field(1 if isinstance(size, int) else 2, size)) for size in sizes))
+    return field(1, name) + field(2, field(1, field(1, element) + shape))
+
+
+def reshape_of_any_size():
+    """An ONNX model of f32[rows,6] `x` and i64[rank] `to`, reshaped and halved below zero."""
+    graph = field(1, field(1, "x") + field(1, "to") + field(2, "a") + field(4, "Reshape"))
+    graph += field(1, field(1, "a") + field(2, "y") + field(4, "Relu"))
+    graph += field(2, "g") + field(11, declared("x", 1, "rows", 6)) + field(11, declared("to", 7, "rank"))
+    graph += field(12, field(1, "y") + field(2, field(1, field(1, 1))))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
+
+
 def npy(*values):
     header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
     header += " " * (118 - len(header) - 1) + "\n"
@@ -842,6 +857,25 @@ class Cli(unittest.TestCase):
         self.file("bad.npy", b"no npy")
         self.gsub("run", "m.onnx", "--input", "x=bad.npy", exit=4)
         self.gsub("run", "m.onnx", "--input", "x=none.npy", exit=5)
+
+    def test_a_model_of_any_size_is_built_for_the_sizes_and_settings_that_are_given(self):
+        self.file("m.onnx", reshape_of_any_size())
+        refused = self.gsub("run", "m.onnx", "--fill", 1, "--backend", "simd", exit=3).stderr
+        self.assertIn('--dim "rows"=1', refused)
+        built = self.gsub("run", "m.onnx", "--fill", 1, "--backend", "simd", "--dim", "rows=2", "--value", "to=3,4")
+        self.assertIn("f32[3,4]", built.stdout)
+        for command in ("bench", "tasks"):
+            self.gsub(command, "m.onnx", "--shape", "x=2x6", "--value", "to=-1")
+        self.gsub("convert", "m.onnx", "-o", "fixed.onnx", "--dim", "rows=2", "--value", "to=3,4")
+        self.assertIn("f32[3,4]", self.gsub("run", "fixed.onnx", "--fill", 1, "--backend", "simd").stdout)
+        # What is given to a run tells both.
+        self.file("x.npy", npy(*range(6)).replace(b"(6,), }", b"(1,6) }"))
+        self.file("to.npy", npy(0, 0).replace(b"<f4", b"<i8")[:-8] + struct.pack("<2q", 3, 2))
+        run = self.gsub("run", "m.onnx", "--input", "x=x.npy", "--input", "to=to.npy", "--backend", "simd")
+        self.assertIn("f32[3,2]", run.stdout)
+        for wrong, words in ((["--dim", "columns=1"], "there are"), (["--dim", "rows"], "NAME=..."), (["--dim", "rows=x"], "NAME=8"), (["--shape", "x=2x7"], "dimension 1 is 6, not 7"),
+                             (["--value", "z=1"], "there is no such input"), (["--dim", "rows=-1"], "a dimension of -1")):
+            self.assertIn(words, self.gsub("run", "m.onnx", "--fill", 1, *wrong, exit=2).stderr)
 
     def test_unknown_operators_are_all_named(self):
         self.file("m.onnx", model(("Wobble", "w", ["x"], ["a"]), ("Flip", "f", ["a"], ["y"])))

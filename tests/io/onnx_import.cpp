@@ -16,6 +16,7 @@ namespace w = onnx_writer;
 namespace fs = std::filesystem;
 using namespace gsub;
 using model_checks::loaded;
+using model_checks::read;
 using model_checks::says;
 using model_checks::verdict_of;
 
@@ -97,6 +98,52 @@ w::model joined(std::size_t width) {
         all.push_back(name('v', i));
     }
     return m.add("Sum", all, {"y"}).out("y");
+}
+
+TEST_CASE("sizes that are given are those of all dimensions of a name, and what is computed of them is known") {
+    w::model m;
+    m.in("x", {w::size{"batch"}, w::size{3}});
+    m.in("y", {w::size{3}, w::size{"batch"}});
+    m.out("z");
+    m.add("MatMul", {"x", "y"}, {"z"});
+    auto const symbolic = loaded(m);
+    CHECK(to_string(symbolic.type(symbolic.output(0))) == "f32[batch,batch]");
+    for (auto const& options :
+         {io::load_options{.dims = {{"batch", 8}}}, io::load_options{.shapes = {{"y", {3, 8}}}}}) {
+        auto const g = loaded(m, options);
+        CHECK(to_string(g.type({g.inputs()[0], 0})) == "f32[8,3]");
+        CHECK(to_string(g.type(g.output(0))) == "f32[8,8]");
+    }
+    auto const refused = [&](io::load_options const& options) { return verdict_of(read(m, options)); };
+    CHECK(says(refused({.dims = {{"size", 8}}}), error_code::usage, "no input has a dimension of this name"));
+    CHECK(says(refused({.dims = {{"batch", -1}}}), error_code::usage, "a dimension of -1"));
+    CHECK(says(refused({.shapes = {{"z", {1}}}}), error_code::usage, "there is no such input; there are"));
+    CHECK(says(refused({.shapes = {{"x", {1}}}}), error_code::usage, "1 sizes for 2 dimensions"));
+    CHECK(says(refused({.shapes = {{"x", {8, 4}}}}), error_code::usage, "dimension 1 is 3, not 4"));
+    CHECK(says(refused({.shapes = {{"x", {8, 3}}, {"y", {3, 9}}}}), error_code::usage, "is 8 and 9"));
+}
+
+TEST_CASE("an input with a value is a constant, and what it decides about is known") {
+    w::model m;
+    m.opset = 13;
+    m.in("x", {w::size{2}, w::size{3}});
+    m.in("to", {w::size{"rank"}}, 7);
+    m.out("y");
+    m.add("Reshape", {"x", "to"}, {"y"});
+    auto const with = [](tensor t) { return io::load_options{.values = {{"to", std::move(t)}}}; };
+    auto const g = loaded(m, with(tensor::from<std::int64_t>({2}, {3, 2})));
+    CHECK(g.inputs().size() == 1);
+    CHECK(to_string(g.type(g.output(0))) == "f32[3,2]");
+    auto const one = loaded(m, with(tensor::scalar(std::int64_t{6}))); // for a vector of one
+    CHECK(to_string(one.type(one.output(0))) == "f32[6]");
+    CHECK(says(verdict_of(read(m, with(tensor::from<float>({1}, {6})))), error_code::usage, "is no value of i64"));
+    w::model narrow;
+    narrow.in("x", {}, 3);
+    narrow.out("y");
+    narrow.add("Identity", {"x"}, {"y"});
+    auto const taken = [&](std::int64_t v) { return read(narrow, {.values = {{"x", tensor::scalar(v)}}}); };
+    CHECK(taken(-128)->constant_data(taken(-128)->output(0).node).data<std::int8_t>()[0] == -128);
+    CHECK(says(verdict_of(taken(128)), error_code::usage, "is no value of i8"));
 }
 
 } // namespace

@@ -13,6 +13,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace gsub::io {
 
@@ -24,6 +26,13 @@ struct load_options {
     /// or what was built of it, lives.
     bool map = false;
     observer* observe = nullptr; ///< hears notes, e.g. of operators that stay opaque
+    /// Sizes of dimensions that inputs have by name, such as `{"batch", 8}`: the model is specialised for them.
+    std::vector<std::pair<std::string, std::int64_t>> dims{};
+    /// Sizes of inputs by name; all dimensions of one name get the same.
+    std::vector<std::pair<std::string, ints>> shapes{};
+    /// Values of inputs by name, which become constants: settings that shapes depend on, such as a number of elements.
+    /// Whole numbers of i64 are taken for an input of any type that has them, and one number for a vector of one.
+    std::vector<std::pair<std::string, tensor>> values{};
 };
 
 /// Reads an ONNX model: operator sets 7 to 28, weights inside of the file or in files beside it. Types are inferred,
@@ -32,7 +41,8 @@ struct load_options {
 /// then becomes the branch taken. An operator that gsub does not know, or not in this form, becomes an opaque node, and
 /// so does any other `If`: `load_onnx_module` has a form for it. *Errors* all problems of the model together, each with
 /// node, operator, reason and hint: `invalid_input` (malformed file, undefined or cyclic values, ill-typed nodes),
-/// `unsupported` (beyond a limit, an operator set that is too new), `environment`. *Complexity* O(n log n) in nodes,
+/// `unsupported` (beyond a limit, an operator set that is too new), `usage` (sizes and values that no input has, or
+/// that do not fit it), `environment`. *Complexity* O(n log n) in nodes,
 /// linear in weights; *memory* the weights and about the structure.
 GSUB_LAZY [[nodiscard]] result<any_graph> load_onnx(std::string const& path, dialect const& d,
                                                     std::span<onnx_row const> table, load_options const& options = {});
@@ -67,6 +77,7 @@ template <class OpSet = standard_ops>
 #ifndef GSUB_COMPILED
 #include <gsub/io/impl/branch_importer.ipp>
 #include <gsub/io/impl/import_diagnostics.ipp>
+#include <gsub/io/impl/input_bindings.ipp>
 #include <gsub/io/impl/onnx_import.ipp>
 #include <gsub/io/impl/onnx_importer.ipp>
 #include <gsub/io/impl/onnx_symbols.ipp>

@@ -30,6 +30,7 @@ public:
     [[nodiscard]] std::map<std::string_view, std::string_view> const& foreign() noexcept { return values_.foreign(); }
 
 private:
+    any_graph run(bool main);
     [[nodiscard]] std::int64_t opset(std::string_view domain) const;
     void read_opsets();
     [[nodiscard]] bool has_standard_operators();

@@ -25,15 +25,22 @@ any_graph onnx_importer<T>::run_branch(std::span<captured_value const> captured)
         values_.make_captured(c);
         symbols_.add_outside(c.name);
     }
-    return run();
+    return run(false);
 }
 
 template <class T>
 any_graph onnx_importer<T>::run() {
+    return run(true);
+}
+
+template <class T>
+any_graph onnx_importer<T>::run(bool main) {
     read_opsets();
     symbols_.collect();
     diagnostics_.give_up_if_wrong();
     symbols_.sort();
+    diagnostics_.give_up_if_wrong();
+    if (main) values_.bind_inputs();
     diagnostics_.give_up_if_wrong();
     values_.make_inputs();
     for (auto i : symbols_.order()) make_node(i);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/io/impl/import_diagnostics.hpp>
+#include <gsub/io/impl/input_bindings.hpp>
 #include <gsub/io/impl/onnx_symbols.hpp>
 #include <gsub/io/impl/tensor_reader.hpp>
 #include <gsub/ir/builder.hpp>
@@ -32,6 +33,7 @@ public:
           options_(options),
           symbols_(symbols),
           diagnostics_(diagnostics),
+          bindings_(options, diagnostics),
           tensors_(model, path, options),
           graph_(d),
           builder_(graph_) {}
@@ -42,6 +44,8 @@ public:
     [[nodiscard]] std::map<std::string_view, std::string_view>& foreign() noexcept { return foreign_; }
     [[nodiscard]] tensor read(onnx_tensor const& t) { return tensors_.read(t); }
 
+    /// Reads what the caller says of the inputs: of the model's own graph, which no branch is.
+    void bind_inputs() { bindings_.read(symbols_.signature()); }
     void make_inputs();
     /// Makes an input of a captured value, or a constant of one that is known.
     void make_captured(captured_value const& c);
@@ -58,7 +62,7 @@ public:
 
 private:
     static constexpr std::int64_t max_size = std::int64_t{1} << 62; // of a dimension
-    static tensor_type type_of(onnx_value const& v);
+    [[nodiscard]] tensor_type type_of(onnx_value const& v) const;
     type_id declared_type(std::string_view name);
     void remember_if_foreign(onnx_value const& v);
     value_id opaque_constant(onnx_tensor const& t, std::string_view name, std::string const& reason);
@@ -67,6 +71,7 @@ private:
     load_options const& options_;
     onnx_symbols<> const& symbols_;
     import_diagnostics<>& diagnostics_;
+    input_bindings<> bindings_;
     tensor_reader<> tensors_;
     any_graph graph_;
     graph_builder builder_;

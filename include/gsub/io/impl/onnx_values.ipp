@@ -11,15 +11,21 @@
 namespace gsub::io::detail {
 
 template <class T>
-tensor_type onnx_values<T>::type_of(onnx_value const& v) {
+tensor_type onnx_values<T>::type_of(onnx_value const& v) const {
     tensor_type t;
     if (!v.is_tensor) return t;
     t.element = dtype_of_onnx(v.data_type).value_or(dtype::undefined);
     t.ranked = v.has_shape;
-    for (auto const& d : v.dims)
-        t.dims.push_back(d.size >= 0 && d.size <= max_size ? dim{d.size}
-                         : d.name.empty()                  ? dim{}
-                                                           : dim{symbol{d.name}});
+    if (auto const* const given = bindings_.sizes_of(v.name); given && !v.has_shape) {
+        t.ranked = true;
+        for (auto size : *given) t.dims.push_back(size <= max_size ? dim{size} : dim{});
+        return t;
+    }
+    for (std::size_t i = 0; i < v.dims.size(); ++i) {
+        auto const& name = v.dims[i].name;
+        auto const size = bindings_.size_of(v, i);
+        t.dims.push_back(size >= 0 && size <= max_size ? dim{size} : name.empty() ? dim{} : dim{symbol{name}});
+    }
     return t;
 }
 
@@ -33,7 +39,8 @@ void onnx_values<T>::make_inputs() {
                                    format_text("a dimension of {}", d.size));
         if (!type.elements() && type.is_static())
             diagnostics_.wrong(error_code::unsupported, v->name, "input", "more than 2^62 elements");
-        values_[v->name] = graph_.add_input(type, v->name);
+        auto const* const given = bindings_.value_of(v->name);
+        values_[v->name] = given ? builder_.constant(*given, v->name) : graph_.add_input(type, v->name);
         remember_if_foreign(*v);
     }
     for (auto const& v : model_.graph.outputs) remember_if_foreign(v);

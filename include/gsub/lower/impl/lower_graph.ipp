@@ -16,6 +16,23 @@ namespace gsub {
 
 namespace detail {
 
+// Sizes that inputs lack, as options of the command line that are ready to be pasted.
+GSUB_LAZY std::string missing_sizes(any_graph const& g) {
+    std::string options;
+    for (auto n : g.inputs()) {
+        auto const& t = g.type({n, 0});
+        std::string sizes;
+        for (auto const& d : t.dims) {
+            sizes += format_text("{}{}", sizes.empty() ? "" : "x", d.fixed() ? d.size() : 1);
+            auto const option = d.named() ? format_text(" --dim {}=1", quoted{d.name().text()}) : "";
+            if (options.find(option) == std::string::npos) options += option;
+        }
+        if (std::ranges::any_of(t.dims, [](dim d) { return d.unknown(); }))
+            options += format_text(" --shape {}={}", quoted{g.name({n, 0})}, sizes);
+    }
+    return options;
+}
+
 // Refuses what cannot be lowered, and folds constants.
 GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table evaluators,
                        lowering_options const& options) {
@@ -24,12 +41,16 @@ GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table
         for (auto const& s : own->steps) nodes.push_back(s.first);
     if (auto missing = not_computable(g, evaluators, nodes); !missing.empty()) throw error{std::move(missing)};
     std::vector<problem> open;
+    auto const sizes = missing_sizes(g);
     for (auto n : g.order())
         for (std::size_t i = 0; i < g.result_count(n); ++i)
             if (auto const& t = g.type({n, static_cast<std::uint32_t>(i)}); !t.is_static())
-                open.push_back({error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
-                                format_text("an executable has static shapes; this is {}", to_string(t)),
-                                "give the model fixed dimensions"});
+                open.push_back(
+                    {error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
+                     format_text("an executable has static shapes; this is {}", to_string(t)),
+                     sizes.empty()
+                         ? "give the model fixed dimensions"
+                         : format_text("load it with sizes (load_options::dims and shapes), for example{}", sizes)});
     if (!open.empty()) throw error{std::move(open)};
     fold_options folding;
     folding.max_weight_bytes = options.max_weight_bytes;
