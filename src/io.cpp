@@ -14,6 +14,7 @@
 #include <gsub/io/impl/onnx_functions_conv.ipp>
 #include <gsub/io/impl/onnx_functions_loss.ipp>
 #include <gsub/io/impl/onnx_functions_math.ipp>
+#include <gsub/io/impl/onnx_functions_microsoft.ipp>
 #include <gsub/io/impl/onnx_functions_nn.ipp>
 #include <gsub/io/impl/onnx_functions_product.ipp>
 #include <gsub/io/impl/onnx_functions_reduce.ipp>

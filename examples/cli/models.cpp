@@ -151,8 +151,12 @@ answer ops(ops_request const& r, session const&) {
                            count_of(op.min_inputs, op.max_inputs), std::move(attributes)});
     }
     for (auto const& f : gsub::io::onnx_functions())
-        entries.push_back({std::string{f.name}, gsub::format_text("{} to {}", oldest(f.since), gsub::io::newest_opset),
-                           "graph of others", "", ""});
+        entries.push_back(f.domain.empty()
+                              ? entry{std::string{f.name},
+                                      gsub::format_text("{} to {}", oldest(f.since), gsub::io::newest_opset),
+                                      "graph of others", "", ""}
+                              : entry{gsub::format_text("{}.{}", f.domain, f.name), gsub::format_text("{}", f.since),
+                                      "graph of others", "", ""});
     std::sort(entries.begin(), entries.end(), [](entry const& a, entry const& b) { return a.name < b.name; });
 
     answer a;

@@ -80,9 +80,9 @@ TEST_CASE("functions stand in the order of their names, and none is an operator 
     auto const operators = table_of<op_info, standard_ops>();
     for (auto const& f : all) {
         INFO(f.name);
-        CHECK(io::find_onnx_function("", f.name) == &f);
+        CHECK(io::find_onnx_function(f.domain, f.name) == &f);
         CHECK(io::find_onnx_function("other", f.name) == nullptr);
-        auto const row = find_row(operators, "", f.name);
+        auto const row = find_row(operators, f.domain, f.name);
         CHECK_FALSE((row && rows[*row].since != 0));
         CHECK((f.since >= 1 && f.since <= io::newest_opset));
     }
@@ -421,6 +421,36 @@ TEST_CASE("images are sampled at places between their pixels, and beyond them as
     CHECK(near(of("cubic", "border", 1), row({1, 3.5f, 5.3203125f, 3})));
 }
 
+TEST_CASE("operators of com.microsoft are graphs of others, in that domain alone") {
+    auto const of = [](std::string_view op, std::string_view domain, std::vector<tensor> const& inputs,
+                       w::texts const& results) {
+        w::model m;
+        m.opset = 17;
+        m.domains = {{"com.microsoft", 1}};
+        w::texts names;
+        for (auto const& t : inputs) {
+            names.push_back(fmt::format("x{}", names.size()));
+            m.in(names.back(), {t.dims().begin(), t.dims().end()});
+        }
+        for (auto const& name : results)
+            if (!name.empty()) m.out(name);
+        m.add(op, names, results, {}, "node", domain);
+        return loaded(m);
+    };
+    auto const x = floats({1, 4}, {-2, 0, 1, 3}), ones = floats({4}, {1, 1, 1, 1});
+    auto const gelu = of("QuickGelu", "com.microsoft", {x}, {"y"});
+    auto expected = x;
+    for (auto& v : expected.mutable_data<float>()) v = v / (1 + std::exp(-1.702f * v));
+    CHECK(near(evaluate_graph(gelu, std::vector{x}).value()[0], expected));
+    CHECK(model_checks::count<ops::opaque>(of("QuickGelu", "", {x}, {"y"})) == 1);
+    auto const sum = of("SkipLayerNormalization", "com.microsoft", {x, x, ones}, {"y", "", "", "sum"});
+    auto const both = evaluate_graph(sum, std::vector{x, x, ones}).value();
+    CHECK(near(both[1], floats({1, 4}, {-4, 0, 2, 6})));
+    CHECK(near(both[0], floats({1, 4}, {-1.3867505f, -0.2773501f, 0.2773501f, 1.3867505f})));
+    auto const mean = of("SkipLayerNormalization", "com.microsoft", {x, x, ones}, {"y", "mean"});
+    CHECK(model_checks::count<ops::opaque>(mean) == 1); // of training
+}
+
 // ---- recurrent layers
 
 using numbers = std::vector<double>;
@@ -555,6 +585,22 @@ TEST_CASE("recurrent layers do one step after the other, in each direction, over
             CHECK(near(got.at(1), h_end));
             if (l.op == "LSTM") CHECK(near(got.at(2), c_end));
         }
+}
+
+TEST_CASE("a layer over steps of an open number is opaque, and says what gives them") {
+    w::model m;
+    m.opset = 14;
+    m.in("x", {w::size{"steps"}, 1, 1})
+        .weight(w::floats("w", {1, 1, 1}, {1}))
+        .weight(w::floats("r", {1, 1, 1}, {0}))
+        .out("y");
+    m.add("RNN", {"x", "w", "r"}, {"y"});
+    auto const g = loaded(m);
+    auto const missing = not_computable(g, table_of<eval_row, standard_ops>());
+    REQUIRE(missing.size() == 1);
+    CHECK(to_string(missing[0]).find("dimension 0 has no size; load_options::dims gives one, --dim \"steps\"=1") !=
+          std::string::npos);
+    CHECK(model_checks::count<ops::opaque>(loaded(m, {.dims = {{"steps", 3}}})) == 0);
 }
 
 TEST_CASE("a recurrent layer has the activations that it names, with their numbers in order") {

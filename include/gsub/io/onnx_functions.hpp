@@ -13,13 +13,14 @@ namespace gsub::io {
 /// by such a graph, it is that one. A graph that was read so is written as it stands. An operator belongs here where
 /// rules and kernels gain nothing by knowing it; `onnx_traits` is for all others.
 struct onnx_function {
-    std::string_view name;                              ///< in ONNX's own domain
+    std::string_view name;
     std::int64_t since = 0;                             ///< the first version with a definition that is read
     value_id (*import)(onnx_import_context&) = nullptr; ///< adds the graph; its first result
     std::size_t results = 1;                            ///< at most
+    std::string_view domain{};                          ///< of the name; empty: ONNX's own
 };
 
-/// All of them, by name.
+/// All of them, by domain and name.
 [[nodiscard]] std::span<onnx_function const> onnx_functions();
 
 /// One of them, or null.
@@ -34,6 +35,7 @@ struct onnx_function {
 #include <gsub/io/impl/onnx_functions_conv.ipp>
 #include <gsub/io/impl/onnx_functions_loss.ipp>
 #include <gsub/io/impl/onnx_functions_math.ipp>
+#include <gsub/io/impl/onnx_functions_microsoft.ipp>
 #include <gsub/io/impl/onnx_functions_nn.ipp>
 #include <gsub/io/impl/onnx_functions_product.ipp>
 #include <gsub/io/impl/onnx_functions_reduce.ipp>

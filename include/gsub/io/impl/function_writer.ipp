@@ -44,7 +44,10 @@ public:
     }
     [[nodiscard]] std::int64_t size(value_id v, std::size_t axis) const {
         auto const& d = to_->type_of(v)->dims[axis];
-        if (!d.fixed()) cx_->unsupported(format_text("dimension {} of unknown size", axis));
+        if (!d.fixed())
+            cx_->unsupported(format_text(
+                "dimension {} has no size{}", axis,
+                d.named() ? format_text("; load_options::dims gives one, --dim {}=1", quoted{d.name().text()}) : ""));
         return d.size();
     }
     [[nodiscard]] std::size_t axis(std::int64_t given, std::size_t rank) const {

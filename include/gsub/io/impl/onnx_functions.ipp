@@ -4,6 +4,7 @@
 #include <gsub/io/impl/onnx_functions_conv.ipp>
 #include <gsub/io/impl/onnx_functions_loss.ipp>
 #include <gsub/io/impl/onnx_functions_math.ipp>
+#include <gsub/io/impl/onnx_functions_microsoft.ipp>
 #include <gsub/io/impl/onnx_functions_nn.ipp>
 #include <gsub/io/impl/onnx_functions_product.ipp>
 #include <gsub/io/impl/onnx_functions_reduce.ipp>
@@ -18,7 +19,7 @@
 namespace gsub::io {
 
 namespace detail {
-// By name.
+// By domain and name.
 inline constexpr onnx_function function_table[] = {
     {"ArgMax", 1, &import_arg_max},
     {"ArgMin", 1, &import_arg_min},
@@ -72,6 +73,7 @@ inline constexpr onnx_function function_table[] = {
     {"Selu", 6, &import_selu},
     {"Shrink", 9, &import_shrink},
     {"Sign", 9, &import_sign},
+    {"SimplifiedLayerNormalization", 1, &import_simplified_layer_norm, 2},
     {"Size", 1, &import_size},
     {"SoftmaxCrossEntropyLoss", 12, &import_cross_entropy_loss, 2},
     {"SpaceToDepth", 1, &import_space_to_depth},
@@ -81,8 +83,23 @@ inline constexpr onnx_function function_table[] = {
     {"Tile", 6, &import_tile},
     {"Trilu", 14, &import_trilu},
     {"Upsample", 7, &import_resize},
+    {"Attention", 1, &import_packed_attention, 2, "com.microsoft"},
+    {"BiasGelu", 1, &import_biased_gelu, 1, "com.microsoft"},
+    {"EmbedLayerNormalization", 1, &import_embed_layer_norm, 3, "com.microsoft"},
+    {"FastGelu", 1, &import_fast_gelu, 1, "com.microsoft"},
+    {"FusedConv", 1, &import_fused_conv, 1, "com.microsoft"},
+    {"FusedGemm", 1, &import_fused_gemm, 1, "com.microsoft"},
+    {"FusedMatMul", 1, &import_fused_mat_mul, 1, "com.microsoft"},
+    {"Gelu", 1, &import_biased_gelu, 1, "com.microsoft"},
+    {"QuickGelu", 1, &import_quick_gelu, 1, "com.microsoft"},
+    {"SkipLayerNormalization", 1, &import_skip_layer_norm, 4, "com.microsoft"},
+    {"SkipSimplifiedLayerNormalization", 1, &import_skip_rms_norm, 4, "com.microsoft"},
 };
-static_assert(std::ranges::is_sorted(function_table, {}, &onnx_function::name));
+constexpr bool before(onnx_function const& f, std::string_view domain, std::string_view name) noexcept {
+    return f.domain != domain ? f.domain < domain : f.name < name;
+}
+static_assert(std::ranges::is_sorted(function_table,
+                                     [](auto const& a, auto const& b) { return before(a, b.domain, b.name); }));
 } // namespace detail
 
 GSUB_INLINE std::span<onnx_function const> onnx_functions() {
@@ -90,10 +107,10 @@ GSUB_INLINE std::span<onnx_function const> onnx_functions() {
 }
 
 GSUB_INLINE onnx_function const* find_onnx_function(std::string_view domain, std::string_view name) {
-    if (!domain.empty()) return nullptr;
     auto const all = onnx_functions();
-    auto const found = std::ranges::lower_bound(all, name, {}, &onnx_function::name);
-    return found != all.end() && found->name == name ? &*found : nullptr;
+    auto const found =
+        std::partition_point(all.begin(), all.end(), [&](auto const& f) { return detail::before(f, domain, name); });
+    return found != all.end() && found->name == name && found->domain == domain ? &*found : nullptr;
 }
 
 } // namespace gsub::io
