@@ -2,12 +2,16 @@
 #pragma once
 
 #include <gsub/io/impl/function_writer.ipp>
+#include <gsub/io/impl/onnx_functions_math.ipp>
 #include <gsub/io/impl/onnx_functions_nn.ipp>
 #include <gsub/io/impl/onnx_functions_rnn.ipp>
 #include <gsub/io/impl/onnx_window.ipp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -28,8 +32,7 @@ GSUB_INLINE value_id import_fast_gelu(onnx_import_context& cx) {
 GSUB_INLINE value_id import_quick_gelu(onnx_import_context& cx) {
     function_writer const to{cx};
     auto const alpha = cx.real("alpha").value_or(static_cast<double>(1.702f));
-    auto const x = to.floating(0);
-    return to.mul(x, to.make<ops::sigmoid>(to.mul(x, to.number(alpha, x))));
+    return gated(to, to.floating(0), alpha);
 }
 
 // ---- products
