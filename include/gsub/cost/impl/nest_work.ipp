@@ -180,7 +180,8 @@ private:
                 return repeated_instruction{{}, loops}.times(of.tile_.extents()) >= static_cast<double>(access.lanes);
             };
             last_access = block.code.size();
-            auto& made = block.code.emplace_back(repeated_instruction{of.counter_.work_of(access, 0, transposed), loops});
+            auto& made =
+                block.code.emplace_back(repeated_instruction{of.counter_.work_of(access, 0, transposed), loops});
             made.multiplied = multiplied;
             block.accesses.push_back(std::move(access));
             return made;
