@@ -40,8 +40,34 @@ are predicted|moves that have nothing to do|BERT|networks have all of their|what
 PyTorch's networks|finds in the networks|of the networks|unpacked normalisations|networks of the catalogue are fused|\
 report a picture and|\
 list of passes decides|tuned by each score|a goal stands for|processor that is not here"
+labels="layering|docs|models"
 # CTest goes on without an expression that it cannot compile, of more than some 30 groups for one.
 if ctest --preset "$1" -N --exclude-regex "$left_to_the_first_tree" 2>&1 | grep RegularExpression; then
     exit 1
 fi
-exec ctest --preset "$1" --parallel "$(nproc)" --label-exclude "layering|docs|models" --exclude-regex "$left_to_the_first_tree"
+
+# Cases of a program share processes, forty at a time: to start an instrumented program takes longer than most cases.
+# They are named `layer:case`, other tests `kind: what`.
+build=$PWD/build/$1
+cases=$build/cases
+rm -rf "$cases" && mkdir "$cases"
+ctest --preset "$1" -N --label-exclude "$labels" --exclude-regex "$left_to_the_first_tree" |
+    sed -n 's/^ *Test *#[0-9]*: \([a-z_]*\):\([^ ].*\)$/\1 \2/p' |
+    awk -v folder="$cases" '{ layer = $1; part = int(count[layer] / 40); ++count[layer]
+        sub(/^[^ ]* /, ""); gsub(/,/, "\\,"); print > (folder "/" layer "." part) }'
+export build cases
+failed=0
+# shellcheck disable=SC2016
+ls "$cases" | GSUB_CHECK_STAGES=1 xargs -P "$(nproc)" -I '{}' sh -c '
+    cd "$build/tests"
+    if timeout 1800 "./test_${1%%.*}" --input-file "$cases/$1" >"$cases/$1.log" 2>&1 &&
+        grep -Eq " in $(grep -c . "$cases/$1") test cases?\)" "$cases/$1.log"; then
+        echo "$1: $(grep " test case" "$cases/$1.log")"
+    else
+        tail -n 200 "$cases/$1.log"
+        echo "$1: failed"
+        exit 1
+    fi' sh '{}' || failed=1
+ctest --preset "$1" --parallel "$(nproc)" --label-exclude "$labels" \
+    --exclude-regex "^[a-z_]+:[^ ]|$left_to_the_first_tree" || failed=1
+exit $failed

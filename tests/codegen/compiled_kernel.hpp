@@ -1,7 +1,7 @@
 // Compiles emitted kernels, many in one run of the compiler, and runs them on buffers that end at pages without access.
 #pragma once
 
-#include "loop/interpret.hpp"
+#include "oracles/interpret.hpp"
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/runtime/compiler/jit.hpp>
 #include <gsub/target/target.hpp>

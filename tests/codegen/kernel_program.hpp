@@ -2,7 +2,7 @@
 // heap and have exactly the sizes that the kernels state, so a sanitizer sees each access beside them.
 #pragma once
 
-#include "codegen/interpreted_kernel.hpp"
+#include "oracles/interpreted_kernel.hpp"
 #include "io/scratch_folder.hpp"
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/codegen/lower_nest.hpp>

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "codegen/interpreted_kernel.hpp"
+#include "oracles/interpreted_kernel.hpp"
 #include "loop/random_schedule.hpp"
 #include <gsub/codegen/lower_nest.hpp>
 

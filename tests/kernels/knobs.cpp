@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "codegen/compiled_kernel.hpp"
-#include "codegen/interpreted_kernel.hpp"
+#include "oracles/interpreted_kernel.hpp"
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/codegen/x86/instruction_stream.hpp>

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "codegen/compiled_kernel.hpp"
-#include "codegen/interpreted_kernel.hpp"
+#include "oracles/interpreted_kernel.hpp"
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/kernels/matmul.hpp>

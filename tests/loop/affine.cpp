@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "loop/interpret.hpp"
+#include "oracles/interpret.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/loop/affine.hpp>
 

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "loop/interpret.hpp"
+#include "oracles/interpret.hpp"
 #include <gsub/core/format.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/loop/config_space.hpp>

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "loop/interpret.hpp"
+#include "oracles/interpret.hpp"
 #include <gsub/loop/expression.hpp>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "loop/interpret.hpp"
+#include "oracles/interpret.hpp"
 #include "loop/random_schedule.hpp"
 #include <gsub/core/result.hpp>
 #include <gsub/loop/schedule.hpp>

@@ -1,46 +1,18 @@
-// What a computation and a loop nest mean, element by element in double: the oracle of tests of loop and codegen.
-#pragma once
-
-#include <gsub/core/random.hpp>
-#include <gsub/loop/schedule.hpp>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <map>
-#include <span>
-#include <stdexcept>
-#include <type_traits>
-#include <utility>
-#include <vector>
+#include "oracles/interpret.hpp"
 
 namespace interpret {
 
-using namespace gsub;
-using loop::affine;
-using loop::tensor_expression;
-
-using positions = std::vector<std::int64_t>;     // of variables
-using arrays = std::vector<std::vector<double>>; // contents of buffers
-
-inline std::int64_t at(affine const& a, positions const& p) {
+std::int64_t at(affine const& a, positions const& p) {
     auto sum = a.constant();
     for (auto const& t : a.terms()) sum += t.factor * p.at(static_cast<std::size_t>(t.of));
     return sum;
 }
-template <class Value>
-bool holds_all(std::vector<loop::bound> const& bounds, Value&& value) {
-    return std::all_of(bounds.begin(), bounds.end(), [&](auto const& b) {
-        auto const v = value(b.value);
-        return v >= 0 && v < b.extent;
-    });
-}
-inline bool holds(std::vector<loop::bound> const& bounds, positions const& p) {
+
+bool holds(std::vector<loop::bound> const& bounds, positions const& p) {
     return holds_all(bounds, [&](affine const& a) { return at(a, p); });
 }
-/// Number of an element in its buffer. An index outside is an error of the expression.
-inline std::size_t element(tensor_expression const& e, loop::access const& a, positions const& p) {
+
+std::size_t element(tensor_expression const& e, loop::access const& a, positions const& p) {
     auto const& of = e.buffers.at(static_cast<std::size_t>(a.of));
     std::int64_t n = 0;
     for (std::size_t d = 0; d < of.dims.size(); ++d) {
@@ -51,8 +23,8 @@ inline std::size_t element(tensor_expression const& e, loop::access const& a, po
     if (!a.beyond.table.empty()) n += a.beyond.table.at(static_cast<std::size_t>(at(a.beyond.by, p)));
     return static_cast<std::size_t>(n);
 }
-/// A number as an element of a type holds it. Elements of i64 and u64 beyond 2^53 are not for this oracle.
-inline double held(double v, dtype t) {
+
+double held(double v, dtype t) {
     if (t == dtype::f32) return v; // rounded by nothing: tests compare with a tolerance
     if (t == dtype::f16) return static_cast<double>(static_cast<float>(float16{static_cast<float>(v)}));
     if (t == dtype::bf16) return static_cast<double>(static_cast<float>(bfloat16{static_cast<float>(v)}));
@@ -63,16 +35,19 @@ inline double held(double v, dtype t) {
     auto const wrapped = std::fmod(v - low, size);
     return wrapped + low + (wrapped < 0 ? size : 0);
 }
-/// A number of a type as one of another.
-inline double converted(double v, dtype from, dtype to) {
+
+double converted(double v, dtype from, dtype to) {
     if (!is_integer(to) || !is_floating(from)) return to == dtype::u64 && v < 0 ? v + 0x1p64 : held(v, to);
     auto const most = std::ldexp(1.0, integer_digits(to)), least = info(to).is_signed ? -most : 0.0;
     return v != v ? 0 : v < least ? least : v >= most ? most - 1 : std::trunc(v);
 }
-/// Of operands of a type. `maximum` and `minimum` take the second where it is greater or less: a NaN in the first
-/// stays.
-inline double apply(loop::scalar_op op, double a, double b, double c = 0, dtype of = dtype::f32) {
+
+double apply(loop::scalar_op op, double a, double b, double c, dtype of) {
     using loop::scalar_op;
+    auto const bits = [&](auto operation) {
+        auto const of_both = operation(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b));
+        return held(static_cast<double>(of_both), of);
+    };
     switch (op) {
     case scalar_op::constant:
     case scalar_op::load:
@@ -154,15 +129,23 @@ inline double apply(loop::scalar_op op, double a, double b, double c = 0, dtype 
         return std::acosh(a);
     case scalar_op::atanh:
         return std::atanh(a);
+    case scalar_op::remainder:
+        return std::fmod(a, b);
+    case scalar_op::bitwise_and:
+        return bits(std::bit_and<>{});
+    case scalar_op::bitwise_or:
+        return bits(std::bit_or<>{});
+    case scalar_op::bitwise_xor:
+        return bits(std::bit_xor<>{});
     }
     throw std::logic_error{"no operation"};
 }
-/// One step of a reduction. A maximum over a NaN is NaN.
-inline double combine(loop::scalar_op op, double sum, double next, dtype of = dtype::f32) {
+
+double combine(loop::scalar_op op, double sum, double next, dtype of) {
     return op == loop::scalar_op::maximum && next != next ? next : apply(op, sum, next, 0, of);
 }
-inline double term(tensor_expression const& e, std::int32_t id, positions const& p, arrays const& data,
-                   double reduced) {
+
+double term(tensor_expression const& e, std::int32_t id, positions const& p, arrays const& data, double reduced) {
     auto const& t = e.exprs.at(static_cast<std::size_t>(id));
     auto const number = is_floating(t.type) ? t.value : static_cast<double>(t.integer);
     auto const operand = [&](int o) { return t.operands[o] < 0 ? 0 : term(e, t.operands[o], p, data, reduced); };
@@ -191,21 +174,7 @@ inline double term(tensor_expression const& e, std::int32_t id, positions const&
     }
 }
 
-/// Calls `f` for all positions of axes or loops of one kind, the others left as they are.
-template <class Extents, class F>
-void each(Extents const& loops, bool reduction, std::size_t depth, positions& p, F&& f) {
-    if (depth == loops.size()) return f();
-    auto const& l = loops[depth];
-    if (l.reduction != reduction) return each(loops, reduction, depth + 1, p, f);
-    for (std::int64_t i = 0; i < l.extent; ++i) {
-        p[static_cast<std::size_t>(l.var)] = i;
-        each(loops, reduction, depth + 1, p, f);
-    }
-    p[static_cast<std::size_t>(l.var)] = 0;
-}
-
-/// Computes the output of an expression. Elements that it leaves out stay as they are.
-inline void run(tensor_expression const& e, arrays& data) {
+void run(tensor_expression const& e, arrays& data) {
     std::vector<loop::nest_loop> axes;
     for (auto const& a : e.axes)
         axes.push_back({static_cast<loop::variable>(axes.size()), a.extent, loop::loop_kind::serial,
@@ -232,10 +201,8 @@ inline void run(tensor_expression const& e, arrays& data) {
     });
 }
 
-/// Computes the output of a nest in the order of its loops, with `seen` counting the times that each element of the
-/// output and each pair of element and step is visited.
-inline void run(loop::loop_nest const& nest, arrays& data, std::map<std::size_t, int>& stored,
-                std::map<std::size_t, int>& steps) {
+void run(loop::loop_nest const& nest, arrays& data, std::map<std::size_t, int>& stored,
+         std::map<std::size_t, int>& steps) {
     auto const& e = nest.what;
     positions p(nest.names.size(), 0);
     auto const parts = [&] {
@@ -281,37 +248,12 @@ inline void run(loop::loop_nest const& nest, arrays& data, std::map<std::size_t,
     });
 }
 
-/// Small whole numbers, whose sums and products floats hold exactly; the output is filled with a mark.
-inline constexpr double untouched = -12345.5;
-/// An element in memory, as a kernel has it, and back.
-inline void put(double v, dtype t, void* at) {
-    with_storage_type(t, [&]<class T>() {
-        T element;
-        if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>)
-            element = T{static_cast<float>(v)};
-        else
-            element = static_cast<T>(v);
-        std::memcpy(at, &element, sizeof element);
-    });
-}
-[[nodiscard]] inline double get(dtype t, void const* at) {
-    return with_storage_type(t, [&]<class T>() {
-        T element;
-        std::memcpy(&element, at, sizeof element);
-        return static_cast<double>(element);
-    });
-}
-
-/// What stands in a buffer of a type before it is written, and a small number that the type has.
-inline double untouched_of(dtype t) {
-    return t == dtype::f32 || t == dtype::f64 ? untouched : t == dtype::boolean ? 1 : 85;
-}
-inline double small_number(random_stream& r, dtype t) {
+double small_number(random_stream& r, dtype t) {
     auto const v = static_cast<double>(r.below(9));
     return t == dtype::boolean ? held(v, t) : info(t).is_signed ? v - 4 : v;
 }
 
-inline arrays random_data(tensor_expression const& e, std::uint64_t seed) {
+arrays random_data(tensor_expression const& e, std::uint64_t seed) {
     random_stream r{seed};
     arrays data;
     for (auto const& b : e.buffers) {
