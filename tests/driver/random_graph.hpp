@@ -34,13 +34,14 @@ private:
         static constexpr recipe all[] = {
             &generator::unary,    &generator::unary,    &generator::unary,    &generator::binary,
             &generator::binary,   &generator::binary,   &generator::compare,  &generator::combine,
-            &generator::choose,   &generator::choose,   &generator::convert,  &generator::convert,
-            &generator::convert,  &generator::permute,  &generator::slice,    &generator::pad,
-            &generator::split,    &generator::join,     &generator::gather,   &generator::index,
-            &generator::repeat,   &generator::refold,   &generator::known,    &generator::reduce,
-            &generator::reduce,   &generator::normal,   &generator::normal,   &generator::multiply,
-            &generator::multiply, &generator::convolve, &generator::convolve, &generator::convolve,
-            &generator::pool,     &generator::tail,     &generator::rare,     &generator::layers,
+            &generator::bits,     &generator::choose,   &generator::choose,   &generator::convert,
+            &generator::convert,  &generator::convert,  &generator::permute,  &generator::slice,
+            &generator::pad,      &generator::split,    &generator::join,     &generator::gather,
+            &generator::index,    &generator::repeat,   &generator::refold,   &generator::known,
+            &generator::reduce,   &generator::reduce,   &generator::normal,   &generator::normal,
+            &generator::multiply, &generator::multiply, &generator::convolve, &generator::convolve,
+            &generator::convolve, &generator::pool,     &generator::tail,     &generator::rare,
+            &generator::layers,
         };
         (this->*all[r.below(std::size(all))])();
     }
@@ -285,6 +286,32 @@ private:
             return void(truth(b.add<ops::equal>(x, y)));
         default:
             return void(truth(b.add<ops::logical_not>(x)));
+        }
+    }
+    // Bits of integers, and what divisions of whole numbers leave.
+    void bits() {
+        auto const x = exact(), y = partner(x);
+        if (of(y).error != 0 || type(x) == dtype::boolean) return;
+        auto const t = type(x);
+        auto const whole = bound{greatest(t), 0, 0, false};
+        if (is_floating(t)) {
+            if (of(x).specials || of(x).fraction != 0) return;
+            return void(keep(b.add<ops::remainder>(x, number(t, static_cast<double>(pick(2, 7)))), of(x)));
+        }
+        switch (r.below(4)) {
+        case 0:
+            return void(keep(b.add<ops::bitwise_and>(x, y), whole));
+        case 1:
+            return void(keep(b.add<ops::bitwise_or>(x, y), whole));
+        case 2:
+            return void(keep(b.add<ops::bitwise_xor>(x, y), whole));
+        default: {
+            auto const other = byte_size(t) == 1   ? (t == dtype::i8 ? dtype::u8 : dtype::i8)
+                               : byte_size(t) == 2 ? (t == dtype::i16 ? dtype::u16 : dtype::i16)
+                               : byte_size(t) == 4 ? (t == dtype::i32 ? dtype::u32 : dtype::i32)
+                                                   : (t == dtype::i64 ? dtype::u64 : dtype::i64);
+            return void(keep(b.add<ops::bit_cast>({.to = other}, {x}), {greatest(other), 0, 0, false}));
+        }
         }
     }
     void choose() {

@@ -48,7 +48,7 @@ bool is_documented(any_graph const& g, node_id n) {
     if (g.is<ops::mat_mul>(n) || g.is<ops::gemm>(n)) return !f32;
     return (g.is<ops::pow>(n) && is_integer(type.element)) || g.is<ops::range>(n) || g.is<ops::gather_elements>(n) ||
            g.is<ops::gather_nd>(n) || g.is<ops::scatter_elements>(n) || g.is<ops::scatter_nd>(n) ||
-           g.is<ops::top_k>(n) || g.is<ops::dirac>(n) || g.is<ops::layout_transform>(n);
+           g.is<ops::top_k>(n) || g.is<ops::bit_cast>(n) || g.is<ops::dirac>(n) || g.is<ops::layout_transform>(n);
 }
 
 struct made_graph {

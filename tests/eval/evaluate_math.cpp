@@ -512,6 +512,37 @@ TEST_CASE("a comparison is that of numbers in every element type, and false with
     CHECK(one<ops::less>({compute::i64({large}), compute::i64({large + 1})}).data<bool>()[0]);
 }
 
+TEST_CASE("integers combine bit by bit, in every type") {
+    for (auto const type : stored_dtypes) {
+        if (!is_integer(type)) continue;
+        CAPTURE(to_string(type));
+        auto const of = [&](ints const& v) { return compute::i64(v).converted_to(type); };
+        auto const a = of({12, 0, -1, 127, -128}), b = of({10, 5, 6, -1, -128});
+        CHECK(same(one<ops::bitwise_and>({a, b}), of({8, 0, 6, 127, -128})));
+        CHECK(same(one<ops::bitwise_or>({a, b}), of({14, 5, -1, -1, -128})));
+        CHECK(same(one<ops::bitwise_xor>({a, b}), of({6, 5, -7, -128, 0})));
+    }
+    auto const top = std::uint64_t{1} << 63; // no i64
+    CHECK(one<ops::bitwise_xor>({tensor::scalar(top), tensor::scalar(top | 1)}).data<std::uint64_t>()[0] == 1);
+}
+
+TEST_CASE("what a division leaves is exact, and has the sign of what is divided") {
+    auto const x = f32({8}, {5.5f, -5.5f, 5.5f, 1e30f, inf, 3, -0.0f, nan});
+    auto const y = f32({8}, {2, 2, -2, 3, 2, inf, 1, 2});
+    auto const exact = static_cast<float>(std::fmod(static_cast<double>(1e30f), 3.0));
+    CHECK(near(one<ops::remainder>({x, y}), f32({8}, {1.5f, -1.5f, 1.5f, exact, nan, 3, -0.0f, nan})));
+    CHECK(near(one<ops::remainder>({f32({1}, {1}), f32({1}, {0})}), f32({1}, {nan})));
+}
+
+TEST_CASE("bits are the same as elements of another type") {
+    auto const x = f32({3}, {1, -2, 0});
+    auto const bits = one<ops::bit_cast>({.to = dtype::u32}, {x});
+    CHECK(same(bits, tensor::from<std::uint32_t>({3}, {0x3F800000, 0xC0000000, 0})));
+    CHECK(same(one<ops::bit_cast>({.to = dtype::f32}, {bits}), x));
+    CHECK(same(one<ops::bit_cast>({.to = dtype::boolean}, {tensor::from<std::uint8_t>({3}, {0, 1, 255})}),
+               tensor::from<bool>({3}, {false, true, true})));
+}
+
 TEST_CASE("truth values combine by their tables, and equality is theirs too") {
     auto const t = tensor::from<bool>({2, 1}, {false, true}), u = tensor::from<bool>({2}, {false, true});
     auto const is = [](tensor const& y, std::initializer_list<bool> expected) {

@@ -69,6 +69,10 @@ std::vector<one_operator> all_operators() {
         add("less", of<ops::less>({{t, whole}, {t, row}}));
         add("greater or equal", of<ops::greater_or_equal>({{t, whole}, {t, row}}));
         add("and", of<ops::logical_and>({{t, whole}, {t, row}}));
+        add("bits of both", of<ops::bitwise_and>({{t, whole}, {t, row}}));
+        add("bits of either", of<ops::bitwise_or>({{t, whole}, {t, row}}));
+        add("bits of one", of<ops::bitwise_xor>({{t, whole}, {t, row}}));
+        add("remainder", of<ops::remainder>({{t, whole}, {t, row}}));
         add("not", of<ops::logical_not>({{t, whole}}));
         add("is nan", of<ops::is_nan>({{t, whole}}));
         add("is inf", of<ops::is_inf>({{t, whole}}));

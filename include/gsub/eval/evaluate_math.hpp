@@ -238,6 +238,37 @@ struct evaluate<ops::pow> {
     }
 };
 template <>
+struct evaluate<ops::remainder> {
+    template <class T>
+    static T scalar(T a, T b) {
+        return math::fmod(a, b);
+    }
+};
+template <>
+struct evaluate<ops::bitwise_and> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T a, T b) {
+        return math::combine_bits(a, b, std::bit_and<>{});
+    }
+};
+template <>
+struct evaluate<ops::bitwise_or> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T a, T b) {
+        return math::combine_bits(a, b, std::bit_or<>{});
+    }
+};
+template <>
+struct evaluate<ops::bitwise_xor> {
+    static constexpr bool integers = true;
+    template <class T>
+    static T scalar(T a, T b) {
+        return math::combine_bits(a, b, std::bit_xor<>{});
+    }
+};
+template <>
 struct evaluate<ops::add> {
     static constexpr bool integers = true;
     template <class T>
@@ -274,6 +305,13 @@ struct evaluate<ops::div> {
 /// scalar is float; a field treats conversions that round as uninterpreted.
 template <>
 struct evaluate<ops::cast> {
+    static void move(op_call_args& args);
+};
+
+/// Copies bytes, whatever the operator set computes with.
+template <>
+struct evaluate<ops::bit_cast> {
+    static constexpr bool uninterpreted_in_field = true;
     static void move(op_call_args& args);
 };
 

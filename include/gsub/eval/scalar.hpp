@@ -87,12 +87,24 @@ using std::cos;
 using std::cosh;
 using std::erf;
 using std::exp;
+using std::fmod;
 using std::log;
 using std::pow;
 using std::sin;
 using std::sinh;
 using std::tan;
 using std::tanh;
+
+/// What an operation gives for the bits of two integers. Inference lets no other type come here.
+template <class T, class Operation>
+[[nodiscard]] constexpr T combine_bits(T a, [[maybe_unused]] T b, [[maybe_unused]] Operation operation) noexcept {
+    if constexpr (std::is_integral_v<T>) {
+        using bits = std::make_unsigned_t<T>;
+        return static_cast<T>(operation(static_cast<bits>(a), static_cast<bits>(b)));
+    } else {
+        return a;
+    }
+}
 
 /// Power; among integers by squaring, modulo two to the number of bits, and 1 / a^n truncates.
 template <class T>

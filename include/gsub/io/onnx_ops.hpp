@@ -33,6 +33,7 @@ constexpr std::int64_t since_by_fields() noexcept {
     if (op_set<ops::round, ops::gather_elements>::contains<Op>) return 11;
     if (op_set<ops::einsum>::contains<Op>) return 12;
     if (op_set<ops::hard_swish>::contains<Op>) return 14;
+    if (op_set<ops::bitwise_and, ops::bitwise_or, ops::bitwise_xor>::contains<Op>) return 18;
     if (op_set<ops::gelu>::contains<Op>) return 20;
     return 0;
 }
@@ -223,6 +224,17 @@ struct onnx_traits<ops::sum> : detail::onnx_since<8> {
 template <>
 struct onnx_traits<ops::pow> : detail::onnx_since<7> {
     static value_id import(onnx_import_context& cx);
+};
+/// A remainder of integers becomes the graph of a division.
+template <>
+struct onnx_traits<ops::remainder> : detail::onnx_since<10> {
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::bit_cast> : detail::onnx_since<26> {
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
 };
 template <>
 struct onnx_traits<ops::cast> : detail::onnx_since<6> {

@@ -81,6 +81,14 @@ struct scalar_lowering<ops::logical_xor> : detail::one_operation<loop::scalar_op
 template <>
 struct scalar_lowering<ops::logical_not> : detail::one_operation<loop::scalar_op::logical_not> {};
 template <>
+struct scalar_lowering<ops::bitwise_and> : detail::one_operation<loop::scalar_op::bitwise_and> {};
+template <>
+struct scalar_lowering<ops::bitwise_or> : detail::one_operation<loop::scalar_op::bitwise_or> {};
+template <>
+struct scalar_lowering<ops::bitwise_xor> : detail::one_operation<loop::scalar_op::bitwise_xor> {};
+template <>
+struct scalar_lowering<ops::remainder> : detail::one_operation<loop::scalar_op::remainder> {};
+template <>
 struct scalar_lowering<ops::fast_exp> : detail::one_operation<loop::scalar_op::fast_exponential> {};
 template <>
 struct scalar_lowering<ops::fast_tanh> : detail::one_operation<loop::scalar_op::fast_tanh> {};
@@ -192,6 +200,13 @@ template <>
 struct scalar_lowering<ops::cast> {
     static scalar lower(scalar_builder&, attributes_of<ops::cast> const& a, std::span<scalar const> x) {
         return cast(x[0], a.to);
+    }
+};
+template <>
+struct scalar_lowering<ops::bit_cast> { // registers hold numbers: bits are copied by the reference runtime
+    static scalar lower(scalar_builder& b, attributes_of<ops::bit_cast> const&, std::span<scalar const> x) {
+        b.refuse();
+        return x[0];
     }
 };
 

@@ -197,6 +197,14 @@ T expected(scalar_op op, T a, T b) {
         return static_cast<T>(std::acosh(a));
     case scalar_op::atanh:
         return static_cast<T>(std::atanh(a));
+    case scalar_op::remainder:
+        return static_cast<T>(std::fmod(a, b));
+    case scalar_op::bitwise_and:
+    case scalar_op::bitwise_or:
+    case scalar_op::bitwise_xor:
+        if constexpr (std::is_integral_v<T>)
+            return static_cast<T>(op == scalar_op::bitwise_and ? a & b : op == scalar_op::bitwise_or ? a | b : a ^ b);
+        [[fallthrough]];
     default:
         throw std::logic_error{"no function of numbers"};
     }

@@ -48,6 +48,20 @@ TEST_CASE("elementwise operators of one operand have its type") {
     CHECK(infers<ops::relu>({"i32[4]"}) == "i32[4]");
 }
 
+TEST_CASE("operators on bits take integers, remainders real numbers, and bits keep their width") {
+    CHECK(infers<ops::bitwise_and>({"u8[2,1]", "u8[3]"}) == "u8[2,3]");
+    CHECK(infers<ops::bitwise_or>({"i64[n]", "i64[1]"}) == "i64[n]");
+    CHECK(infers<ops::bitwise_xor>({"f32[2]", "f32[2]"}) == "error: element type f32; it takes integers");
+    CHECK(infers<ops::bitwise_and>({"bool[2]", "bool[2]"}) == "error: element type bool; it takes integers");
+    CHECK(infers<ops::bitwise_and>({"i32[2]", "i64[2]"}) ==
+          "error: operands of element types i32 and i64; they must be equal");
+    CHECK(infers<ops::remainder>({"f16[2]", "f16[]"}) == "f16[2]");
+    CHECK(infers<ops::remainder>({"i32[2]", "i32[]"}) == "error: element type i32; it takes floating types");
+    CHECK(infers<ops::bit_cast>({.to = dtype::u32}, {"f32[2,n]"}) == "u32[2,n]");
+    CHECK(infers<ops::bit_cast>({.to = dtype::u16}, {"f32[2]"}) ==
+          "error: from f32 to u16; the types have equal widths");
+}
+
 template <class Op>
 void check_binary() {
     CAPTURE(op_traits<Op>::name);

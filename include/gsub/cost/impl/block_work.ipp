@@ -63,6 +63,7 @@ GSUB_LAZY [[nodiscard]] operation_work instructions_of(loop::scalar_op op) noexc
     case asinh:
     case acosh:
     case atanh:
+    case remainder:
         return {160, 160}; // a call an element
     case floor:
         return {0, 7};

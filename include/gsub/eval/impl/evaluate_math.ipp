@@ -42,6 +42,17 @@ GSUB_INLINE void evaluate<ops::cast>::move(op_call_args& args) {
     y = x.converted_to(y.element());
 }
 
+GSUB_INLINE void evaluate<ops::bit_cast>::move(op_call_args& args) {
+    auto const x = args.operands[0]->converted_to(args.declared[0]);
+    auto& y = args.results[0];
+    auto bits =
+        tensor::uninitialized(static_cast<attributes_of<ops::bit_cast> const*>(args.attributes.typed())->to, x.dims());
+    // Of a truth value one bit counts, and no other may be set.
+    std::transform(x.raw().begin(), x.raw().end(), bits.mutable_raw().begin(),
+                   [&](std::byte b) { return bits.element() == dtype::boolean ? std::byte{b != std::byte{}} : b; });
+    y = bits.converted_to(y.element());
+}
+
 namespace detail {
 
 GSUB_INLINE void compare_elements(op_call_args& args, relation r) {

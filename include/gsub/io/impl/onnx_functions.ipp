@@ -54,7 +54,6 @@ inline constexpr onnx_function function_table[] = {
     {"MeanVarianceNormalization", 9, &import_mean_variance_norm},
     {"Min", 8, &import_min},
     {"Mish", 18, &import_mish},
-    {"Mod", 10, &import_mod},
     {"NegativeLogLikelihoodLoss", 12, &import_likelihood_loss},
     {"OneHot", 9, &import_one_hot},
     {"PRelu", 7, &import_prelu},

@@ -117,19 +117,6 @@ GSUB_INLINE value_id import_mean(onnx_import_context& cx) {
     return to.div(y, to.number(static_cast<double>(cx.operands()), y));
 }
 
-// Of integers: what a division leaves, with the sign of the divisor or, as in C, of the dividend.
-GSUB_INLINE value_id import_mod(onnx_import_context& cx) {
-    function_writer const to{cx};
-    auto const as_in_c = cx.integer("fmod").value_or(0) != 0;
-    auto const x = to.typed(0), y = to.typed(1);
-    if (!is_integer(to.element(x))) cx.unsupported(format_text("remainders of {}", to_string(to.element(x))));
-    auto const left = to.sub(x, to.mul(to.div(x, y), y)), zero = to.number(0, x);
-    if (as_in_c || !info(to.element(x)).is_signed) return left;
-    auto const turned = to.make<ops::logical_xor>(to.make<ops::less>(left, zero), to.make<ops::less>(y, zero));
-    auto const some = to.make<ops::logical_not>(to.make<ops::equal>(left, zero));
-    return to.select(to.make<ops::logical_and>(turned, some), to.add(left, y), left);
-}
-
 // By powers of two, which wrap around to 0 where a shift is as wide as the type.
 GSUB_INLINE value_id import_bit_shift(onnx_import_context& cx) {
     function_writer const to{cx};

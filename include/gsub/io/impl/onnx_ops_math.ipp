@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/io/impl/function_writer.ipp>
 #include <gsub/io/impl/onnx_settings.hpp>
 #include <gsub/io/onnx_ops.hpp>
 
@@ -88,6 +89,43 @@ GSUB_INLINE value_id onnx_traits<ops::pow>::import(onnx_import_context& cx) {
         return from == both ? cx.operand(i) : cx.builder().add<ops::cast>({.to = both}, {cx.operand(i)});
     };
     return cx.add<ops::cast>({.to = base}, {cx.builder().add<ops::pow>(wide(0, base), wide(1, exponent))});
+}
+
+// What a division leaves has the sign of the divisor or, as in C, of the dividend; of real numbers the latter.
+GSUB_INLINE value_id onnx_traits<ops::remainder>::import(onnx_import_context& cx) {
+    detail::function_writer const to{cx};
+    auto const as_in_c = cx.integer("fmod").value_or(0) != 0;
+    auto const x = to.typed(0), y = to.typed(1);
+    auto const element = to.element(x);
+    if (is_floating(element)) {
+        if (!as_in_c) cx.invalid(format_text("fmod 0 of {}", to_string(element)));
+        return cx.add<ops::remainder>({}, cx.all_operands());
+    }
+    if (!is_integer(element)) cx.unsupported(format_text("remainders of {}", to_string(element)));
+    auto const left = to.sub(x, to.mul(to.div(x, y), y)), zero = to.number(0, x);
+    if (as_in_c || !info(element).is_signed) return left;
+    auto const turned = to.make<ops::logical_xor>(to.make<ops::less>(left, zero), to.make<ops::less>(y, zero));
+    auto const some = to.make<ops::logical_not>(to.make<ops::equal>(left, zero));
+    return to.select(to.make<ops::logical_and>(turned, some), to.add(left, y), left);
+}
+
+GSUB_INLINE void onnx_traits<ops::remainder>::write(onnx_export_context& cx) {
+    cx.write("Mod", cx.operands(), cx.results(), [&](onnx_attribute_writer& w) { w.integer("fmod", 1); });
+}
+
+GSUB_INLINE value_id onnx_traits<ops::bit_cast>::import(onnx_import_context& cx) {
+    auto const number = cx.integer("to");
+    if (!number) cx.invalid("no target type");
+    auto const to = dtype_of_onnx(*number);
+    if (!to) cx.unsupported(format_text("element type number {}", *number));
+    if (cx.type(0).element == dtype::undefined)
+        cx.unsupported("an operand of an element type that gsub does not compute with");
+    return cx.add<ops::bit_cast>({.to = *to}, cx.all_operands());
+}
+
+GSUB_INLINE void onnx_traits<ops::bit_cast>::write(onnx_export_context& cx) {
+    cx.write("BitCast", cx.operands(), cx.results(),
+             [&](onnx_attribute_writer& w) { w.integer("to", info(cx.attributes<ops::bit_cast>().to).onnx); });
 }
 
 GSUB_INLINE value_id onnx_traits<ops::cast>::import(onnx_import_context& cx) {

@@ -47,7 +47,12 @@ struct hard_swish {};   ///< x * hard_sigmoid(x) with alpha 1/6 and beta 1/2
 struct leaky_relu {};   ///< max(x, 0) + alpha * min(x, 0)
 struct elu {};          ///< max(x, 0) + alpha * (exp(min(x, 0)) - 1)
 struct gelu {};         ///< x times the normal distribution's function at x, or the approximation of that by tanh
+struct remainder {};    ///< a - b * trunc(a / b) of real numbers, exactly: it has the sign of a
+struct bitwise_and {};  ///< bits that both integers have
+struct bitwise_or {};   ///< bits that either integer has
+struct bitwise_xor {};  ///< bits that one integer has and the other has not
 struct cast {};         ///< conversion to another element type
+struct bit_cast {};     ///< the same bits as elements of another type of equal width
 } // namespace gsub::ops
 
 namespace gsub {
@@ -190,6 +195,29 @@ struct op_traits<ops::pow> : detail::binary_traits {
     static constexpr auto needs = scalar_needs::transcendental;
 };
 template <>
+struct op_traits<ops::remainder> : detail::binary_traits {
+    static constexpr std::string_view name = "Mod";
+    static constexpr auto needs = scalar_needs::transcendental;
+};
+namespace detail {
+/// Facts shared by operators on the bits of two integers.
+struct bitwise_traits : commutative_traits {
+    static constexpr auto needs = scalar_needs::transcendental;
+};
+} // namespace detail
+template <>
+struct op_traits<ops::bitwise_and> : detail::bitwise_traits {
+    static constexpr std::string_view name = "BitwiseAnd";
+};
+template <>
+struct op_traits<ops::bitwise_or> : detail::bitwise_traits {
+    static constexpr std::string_view name = "BitwiseOr";
+};
+template <>
+struct op_traits<ops::bitwise_xor> : detail::bitwise_traits {
+    static constexpr std::string_view name = "BitwiseXor";
+};
+template <>
 struct op_traits<ops::sum> {
     static constexpr std::string_view name = "Sum";
     static constexpr int min_inputs = 1, max_inputs = variadic;
@@ -244,6 +272,14 @@ struct op_traits<ops::cast> : detail::unary_traits {
     static constexpr auto needs = scalar_needs::ordered; // rounding is not a polynomial
     struct attributes {
         dtype to = dtype::f32;
+        static constexpr field<attributes> fields[] = {{"to", &attributes::to}};
+    };
+};
+template <>
+struct op_traits<ops::bit_cast> : detail::unary_traits {
+    static constexpr std::string_view name = "BitCast";
+    struct attributes {
+        dtype to = dtype::i32;
         static constexpr field<attributes> fields[] = {{"to", &attributes::to}};
     };
 };
@@ -341,6 +377,22 @@ struct infer_shape<ops::softsign> : infer_shape<ops::hard_sigmoid> {};
 template <>
 struct infer_shape<ops::pow> : broadcast_inputs {};
 template <>
+struct infer_shape<ops::remainder> { // real numbers only
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::bitwise_and> { // integers only
+    static void infer(infer_context& cx);
+};
+template <>
+struct infer_shape<ops::bitwise_or> : infer_shape<ops::bitwise_and> {};
+template <>
+struct infer_shape<ops::bitwise_xor> : infer_shape<ops::bitwise_and> {};
+template <>
+struct infer_shape<ops::bit_cast> {
+    static void infer(infer_context& cx);
+};
+template <>
 struct infer_shape<ops::sum> : broadcast_inputs {};
 
 template <>
@@ -375,7 +427,8 @@ using math_ops =
                       ops::cos, ops::tan, ops::asin, ops::acos, ops::atan, ops::sinh, ops::cosh, ops::asinh, ops::acosh,
                       ops::atanh, ops::neg, ops::abs, ops::reciprocal, ops::floor, ops::ceil, ops::round, ops::softplus,
                       ops::softsign, ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid,
-                      ops::hard_swish, ops::leaky_relu, ops::elu, ops::gelu, ops::cast>,
+                      ops::hard_swish, ops::leaky_relu, ops::elu, ops::gelu, ops::remainder, ops::bitwise_and,
+                      ops::bitwise_or, ops::bitwise_xor, ops::cast, ops::bit_cast>,
                logic_ops>;
 
 } // namespace gsub

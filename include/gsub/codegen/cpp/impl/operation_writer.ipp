@@ -50,6 +50,9 @@ private:
             {scalar_op::logical_or, &w::comparison, "(a != v_u8{}) | (b != v_u8{})"},
             {scalar_op::logical_xor, &w::comparison, "(a != v_u8{}) ^ (b != v_u8{})"},
             {scalar_op::logical_not, &w::unary, "(v_u8)(a == v_u8{}) & wide((unsigned char)1)"},
+            {scalar_op::bitwise_and, &w::binary, "a & b"},
+            {scalar_op::bitwise_or, &w::binary, "a | b"},
+            {scalar_op::bitwise_xor, &w::binary, "a ^ b"},
             {scalar_op::select, &w::select, ""},
             {scalar_op::negate, &w::negate, "-a"},
             {scalar_op::absolute, &w::absolute, ""},
@@ -72,6 +75,7 @@ private:
             {scalar_op::asinh, &w::each, "__builtin_asinh(a[l])"},
             {scalar_op::acosh, &w::each, "__builtin_acosh(a[l])"},
             {scalar_op::atanh, &w::each, "__builtin_atanh(a[l])"},
+            {scalar_op::remainder, &w::each_pair, "__builtin_fmod(a[l], b[l])"},
         };
         return all;
     }
@@ -91,7 +95,9 @@ private:
     }
     void unary(row const& r) { unary(r.text); }
     void comparison(row const& r) { comparison(r.text); }
+    void binary(row const& r) { binary(r.text); }
     void each(row const& r) { add(to_.lanewise(of_, name_, of_, r.text)); }
+    void each_pair(row const& r) { add(to_.lanewise(of_, name_, of_, r.text, true)); }
     void series(row const& r) {
         if (to_.begin("two_to_the")) add(two_to_the_text);
         if (to_.begin("reduce_f64")) add(reduced_f64_text);

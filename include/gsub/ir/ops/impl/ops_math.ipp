@@ -97,6 +97,29 @@ GSUB_INLINE void infer_shape<ops::cast>::infer(infer_context& cx) {
     cx.result_knowledge(std::move(converted));
 }
 
+GSUB_INLINE void infer_shape<ops::remainder>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    if (!is_floating(x.element) && x.element != dtype::undefined)
+        return cx.fail(format_text("element type {}; it takes floating types", to_string(x.element)));
+    broadcast_inputs::infer(cx);
+}
+
+GSUB_INLINE void infer_shape<ops::bitwise_and>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    if (!is_integer(x.element) && x.element != dtype::undefined)
+        return cx.fail(format_text("element type {}; it takes integers", to_string(x.element)));
+    broadcast_inputs::infer(cx);
+}
+
+GSUB_INLINE void infer_shape<ops::bit_cast>::infer(infer_context& cx) {
+    auto t = cx.type(0);
+    auto const to = cx.attributes<ops::bit_cast>().to;
+    if (to == dtype::undefined || (t.element != dtype::undefined && byte_size(t.element) != byte_size(to)))
+        return cx.fail(format_text("from {} to {}; the types have equal widths", to_string(t.element), to_string(to)));
+    t.element = to;
+    cx.result(0, t);
+}
+
 GSUB_INLINE value_id decompose<ops::sum>::build(node_sink& sink, no_attributes const&,
                                                 std::span<value_id const> operands) {
     auto total = operands[0];
