@@ -33,6 +33,7 @@ struct onnx_function {
 #include <gsub/io/impl/onnx_functions.ipp>
 #include <gsub/io/impl/onnx_functions_attention.ipp>
 #include <gsub/io/impl/onnx_functions_conv.ipp>
+#include <gsub/io/impl/onnx_functions_fourier.ipp>
 #include <gsub/io/impl/onnx_functions_loss.ipp>
 #include <gsub/io/impl/onnx_functions_math.ipp>
 #include <gsub/io/impl/onnx_functions_microsoft.ipp>
@@ -42,5 +43,6 @@ struct onnx_function {
 #include <gsub/io/impl/onnx_functions_resize.ipp>
 #include <gsub/io/impl/onnx_functions_rnn.ipp>
 #include <gsub/io/impl/onnx_functions_sample.ipp>
+#include <gsub/io/impl/onnx_functions_state.ipp>
 #include <gsub/io/impl/onnx_functions_tensor.ipp>
 #endif

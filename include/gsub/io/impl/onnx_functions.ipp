@@ -2,6 +2,7 @@
 
 #include <gsub/io/impl/onnx_functions_attention.ipp>
 #include <gsub/io/impl/onnx_functions_conv.ipp>
+#include <gsub/io/impl/onnx_functions_fourier.ipp>
 #include <gsub/io/impl/onnx_functions_loss.ipp>
 #include <gsub/io/impl/onnx_functions_math.ipp>
 #include <gsub/io/impl/onnx_functions_microsoft.ipp>
@@ -11,6 +12,7 @@
 #include <gsub/io/impl/onnx_functions_resize.ipp>
 #include <gsub/io/impl/onnx_functions_rnn.ipp>
 #include <gsub/io/impl/onnx_functions_sample.ipp>
+#include <gsub/io/impl/onnx_functions_state.ipp>
 #include <gsub/io/impl/onnx_functions_tensor.ipp>
 #include <gsub/io/onnx_functions.hpp>
 
@@ -28,11 +30,13 @@ inline constexpr onnx_function function_table[] = {
     {"BitwiseNot", 18, &import_bitwise_not},
     {"BlackmanWindow", 17, &import_blackman_window},
     {"CastLike", 15, &import_cast_like},
+    {"CausalConvWithState", 27, &import_causal_conv, 2},
     {"Celu", 12, &import_celu},
     {"CenterCropPad", 18, &import_center_crop_pad},
     {"ConvTranspose", 1, &import_conv_transpose},
     {"CumProd", 26, &import_cum_prod},
     {"CumSum", 11, &import_cum_sum},
+    {"DFT", 17, &import_dft},
     {"DepthToSpace", 1, &import_depth_to_space},
     {"DynamicQuantizeLinear", 11, &import_dynamic_quantize, 3},
     {"EyeLike", 9, &import_eye_like},
@@ -46,12 +50,14 @@ inline constexpr onnx_function function_table[] = {
     {"Hardmax", 1, &import_hardmax},
     {"InstanceNormalization", 6, &import_instance_norm},
     {"LSTM", 7, &import_lstm, 3},
+    {"LinearAttention", 27, &import_linear_attention, 2},
     {"LogSoftmax", 1, &import_log_softmax},
     {"LpNormalization", 1, &import_lp_normalization},
     {"LpPool", 2, &import_lp_pool},
     {"Max", 8, &import_max},
     {"Mean", 8, &import_mean},
     {"MeanVarianceNormalization", 9, &import_mean_variance_norm},
+    {"MelWeightMatrix", 17, &import_mel_weights},
     {"Min", 8, &import_min},
     {"Mish", 18, &import_mish},
     {"Mod", 10, &import_mod},
@@ -69,6 +75,7 @@ inline constexpr onnx_function function_table[] = {
     {"ReduceSumSquare", 1, &import_reduce_sum_square},
     {"Resize", 10, &import_resize},
     {"RotaryEmbedding", 23, &import_rotary_embedding},
+    {"STFT", 17, &import_stft},
     {"Scatter", 9, &import_scatter},
     {"Selu", 6, &import_selu},
     {"Shrink", 9, &import_shrink},
