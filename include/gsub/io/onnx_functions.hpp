@@ -34,6 +34,7 @@ struct onnx_function {
 #include <gsub/io/impl/onnx_functions_attention.ipp>
 #include <gsub/io/impl/onnx_functions_conv.ipp>
 #include <gsub/io/impl/onnx_functions_fourier.ipp>
+#include <gsub/io/impl/onnx_functions_heads.ipp>
 #include <gsub/io/impl/onnx_functions_loss.ipp>
 #include <gsub/io/impl/onnx_functions_math.ipp>
 #include <gsub/io/impl/onnx_functions_microsoft.ipp>

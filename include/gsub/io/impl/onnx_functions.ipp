@@ -3,6 +3,7 @@
 #include <gsub/io/impl/onnx_functions_attention.ipp>
 #include <gsub/io/impl/onnx_functions_conv.ipp>
 #include <gsub/io/impl/onnx_functions_fourier.ipp>
+#include <gsub/io/impl/onnx_functions_heads.ipp>
 #include <gsub/io/impl/onnx_functions_loss.ipp>
 #include <gsub/io/impl/onnx_functions_math.ipp>
 #include <gsub/io/impl/onnx_functions_microsoft.ipp>
@@ -98,7 +99,10 @@ inline constexpr onnx_function function_table[] = {
     {"FusedGemm", 1, &import_fused_gemm, 1, "com.microsoft"},
     {"FusedMatMul", 1, &import_fused_mat_mul, 1, "com.microsoft"},
     {"Gelu", 1, &import_biased_gelu, 1, "com.microsoft"},
+    {"GroupQueryAttention", 1, &import_group_query_attention, 3, "com.microsoft"},
+    {"MultiHeadAttention", 1, &import_multi_head_attention, 4, "com.microsoft"},
     {"QuickGelu", 1, &import_quick_gelu, 1, "com.microsoft"},
+    {"RotaryEmbedding", 1, &import_rotary_of_microsoft, 1, "com.microsoft"},
     {"SkipLayerNormalization", 1, &import_skip_layer_norm, 4, "com.microsoft"},
     {"SkipSimplifiedLayerNormalization", 1, &import_skip_rms_norm, 4, "com.microsoft"},
 };
