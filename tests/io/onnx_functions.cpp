@@ -1,5 +1,4 @@
-#include "io/model_checks.hpp"
-#include <gsub/core/format.hpp>
+#include "io/function_checks.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/io/onnx_functions.hpp>
 
@@ -13,65 +12,7 @@
 
 namespace onnx_functions_test {
 
-namespace w = onnx_writer;
-using namespace gsub;
-using model_checks::loaded;
-
-// A node over inputs that are given when it is computed, and constant operands behind them.
-struct call {
-    std::string op;
-    std::int64_t opset = 13;
-    w::texts attributes{};
-    w::texts constants{};
-};
-
-w::model model_of(call const& c, std::vector<tensor> const& inputs) {
-    w::model m;
-    m.opset = c.opset;
-    w::texts names;
-    for (auto const& t : inputs) {
-        names.push_back(fmt::format("x{}", names.size()));
-        std::vector<w::size> sizes(t.dims().begin(), t.dims().end());
-        m.in(names.back(), sizes, static_cast<int>(info(t.element()).onnx));
-    }
-    for (auto const& k : c.constants) {
-        names.push_back(fmt::format("x{}", names.size()));
-        m.weight(k + w::made([&](w::pbf_writer& p) { p.add_string(8, names.back()); }));
-    }
-    m.out("y");
-    m.add(c.op, names, {"y"}, c.attributes, "node");
-    return m;
-}
-
-tensor result_of(call const& c, std::vector<tensor> const& inputs) {
-    INFO(c.op << "-" << c.opset);
-    auto const g = loaded(model_of(c, inputs));
-    CHECK(model_checks::count<ops::opaque>(g) == 0);
-    auto const found = evaluate_graph(g, inputs).value();
-    // What is written is the graph that was read.
-    CHECK(loaded(io::to_onnx(g).value()).hash() == g.hash());
-    return found.at(0);
-}
-
-tensor floats(std::initializer_list<std::int64_t> dims, std::initializer_list<float> values) {
-    return tensor::from<float>(dims, values);
-}
-tensor whole(std::initializer_list<std::int64_t> dims, std::initializer_list<std::int64_t> values) {
-    return tensor::from<std::int64_t>(dims, values);
-}
-std::string list(w::list const& v) {
-    return w::integers("", v);
-}
-
-bool near(tensor const& got, tensor const& want, double tolerance = 1e-5) {
-    if (got.type() != want.type()) return false;
-    auto const a = got.converted_to(dtype::f64), b = want.converted_to(dtype::f64);
-    return std::ranges::equal(a.data<double>(), b.data<double>(), [&](double x, double y) {
-        return x == y || (x != x && y != y) || std::abs(x - y) <= tolerance * std::max(1.0, std::abs(y));
-    });
-}
-
-constexpr auto nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+using namespace function_checks;
 
 TEST_CASE("functions stand in the order of their names, and none is an operator that gsub has") {
     auto const all = io::onnx_functions();
@@ -343,13 +284,6 @@ TEST_CASE("a transposed convolution adds the weight at each place of its operand
 }
 
 TEST_CASE("what a function cannot be read for stays as it is, and what is wrong is refused") {
-    auto const reason = [](call const& c, std::vector<tensor> const& inputs) -> std::string {
-        auto const g = model_checks::read(model_of(c, inputs));
-        if (!g) return std::string{to_string(g.error().code())};
-        for (auto n : g->order())
-            if (g->is<ops::opaque>(n)) return g->attributes<ops::opaque>(n).reason;
-        return "read";
-    };
     auto const x = floats({2, 2}, {1, 2, 3, 4});
     CHECK(reason({"Mod"}, {x, x}) == "remainders of f32");
     CHECK(reason({"Mish", 13}, {x}) == "its form in operator set 13 is not supported; from 18 on it is");
@@ -499,11 +433,6 @@ struct cell {
     }
 };
 
-tensor random_floats(random_stream& r, ints const& dims) {
-    auto t = tensor::zeros(dtype::f32, dims);
-    for (auto& v : t.mutable_data<float>()) v = static_cast<float>(r.below(2001)) / 1000 - 1;
-    return t;
-}
 numbers part_of(tensor const& t, std::size_t which, std::size_t parts) {
     auto const all = t.data<float>();
     auto const size = all.size() / parts;
