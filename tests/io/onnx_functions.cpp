@@ -13,6 +13,7 @@
 namespace onnx_functions_test {
 
 using namespace function_checks;
+using function_checks::nan; // not that of C
 
 TEST_CASE("functions stand in the order of their names, and none is an operator that gsub has") {
     auto const all = io::onnx_functions();

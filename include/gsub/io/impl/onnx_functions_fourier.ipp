@@ -168,7 +168,7 @@ GSUB_INLINE value_id import_mel_weights(onnx_import_context& cx) {
         if (!number) cx.unsupported(format_text("operand {}, which is no constant", i));
         given[i] = *number;
     }
-    auto const [bands, length, rate, lowest, highest] = given;
+    auto const bands = given[0], length = given[1], rate = given[2], lowest = given[3], highest = given[4];
     constexpr double most = 1 << 16;
     if (!(bands >= 0 && bands <= most && length >= 1 && length <= most && rate > 0 && lowest >= 0 && highest >= lowest))
         cx.invalid("numbers of bands, samples and their frequencies");
