@@ -90,6 +90,37 @@ TEST_CASE("what a division of integers leaves has the sign of the divisor, or as
     CHECK(near(result_of({"Mod", 13, {w::integer("fmod", 1)}}, {x, y}), whole({6}, {0, 1, 5, 0, -1, 3})));
 }
 
+TEST_CASE("what a division of numbers leaves is exact, however large the quotient is") {
+    constexpr auto most = std::numeric_limits<float>::max(), least = std::numeric_limits<float>::denorm_min();
+    std::vector<float> a{5.5f, -5.5f, 5.5f, most, most, 1e30f, infinity, 3, -3, 0, nan, 1, 1, -1},
+        b{2, 2, -2, least * 3, 3, 0.7f, 2, infinity, infinity, -2, 2, nan, 0, -infinity};
+    random_stream r{6};
+    for (int i = 0; i < 500; ++i) { // of all sizes
+        auto const number = [&] {
+            auto const digits = static_cast<float>(r.below(1U << 24)) + 1;
+            return std::ldexp(r.below(2) != 0 ? digits : -digits, static_cast<int>(r.below(240)) - 140);
+        };
+        a.push_back(number()), b.push_back(number());
+    }
+    ints const sizes{static_cast<std::int64_t>(a.size())};
+    auto const x = tensor::from<float>(sizes, a), y = tensor::from<float>(sizes, b);
+    auto const as_in_c = result_of({"Mod", 13, {w::integer("fmod", 1)}}, {x, y});
+    auto const floored = result_of({"Mod", 28}, {x, y});
+    auto const same = [](float got, float want) { return got == want || (got != got && want != want); };
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        INFO(a[i] << " by " << b[i]);
+        auto const left = std::fmod(a[i], b[i]);
+        CHECK(same(as_in_c.data<float>()[i], left));
+        CHECK(same(floored.data<float>()[i], left != 0 && (left < 0) != (b[i] < 0) ? left + b[i] : left));
+    }
+    auto const half = floats({2}, {7, -65504}).converted_to(dtype::f16),
+               by = floats({2}, {-4, 0x3p-24f}).converted_to(dtype::f16);
+    CHECK(near(result_of({"Mod", 13, {w::integer("fmod", 1)}}, {half, by}),
+               floats({2}, {3, -0x2p-24f}).converted_to(dtype::f16), 0));
+    auto const wide = x.converted_to(dtype::f64);
+    CHECK(reason({"Mod", 28}, {wide, wide}) == "remainders of f64");
+}
+
 TEST_CASE("reductions by other functions than sum, mean and maximum") {
     auto const x = floats({2, 3}, {1, -2, 3, -4, 5, -6});
     auto const rows = list({1});

@@ -117,11 +117,39 @@ GSUB_INLINE value_id import_mean(onnx_import_context& cx) {
     return to.div(y, to.number(static_cast<double>(cx.operands()), y));
 }
 
-// Of integers: what a division leaves, with the sign of the divisor or, as in C, of the dividend.
+// What a division of numbers leaves, computed in f64 without any rounding. Their quotient may have more digits than f64
+// has. So multiples of the divisor by powers of two are taken away first: each of those quotients has 28 bits at most,
+// a product with a divisor of f32 then 52.
+GSUB_INLINE value_id remainder_of_reals(function_writer const& to, value_id given, value_id by, bool as_in_c) {
+    auto const element = to.element(given);
+    if (element == dtype::f64 || to.element(by) != element)
+        to.node().unsupported(format_text("remainders of {}", to_string(element)));
+    auto const x = to.cast(given, dtype::f64), y = to.cast(by, dtype::f64);
+    auto const size = to.make<ops::abs>(y), all = to.make<ops::abs>(x);
+    auto left = all;
+    constexpr int digits = 28;
+    for (auto i = element == dtype::f16 ? 1 : 9; i >= 0; --i) { // 2^40 is the greatest quotient of f16, 2^277 of others
+        auto const divisor = i == 0 ? size : to.mul(size, to.number(std::ldexp(1.0, digits * i), size));
+        left = to.sub(left, to.mul(to.make<ops::floor>(to.div(left, divisor)), divisor));
+    }
+    auto const zero = to.number(0, x);
+    left = to.select(to.make<ops::less>(x, zero), to.make<ops::neg>(left), left);
+    // What is less than the divisor stays, beside an infinite one too.
+    auto const c = to.cast(to.select(to.make<ops::less>(all, size), x, left), element);
+    if (as_in_c) return c;
+    auto const none = to.number(0, c);
+    auto const below = to.make<ops::less>(by, none);
+    auto const turned = to.make<ops::logical_xor>(to.make<ops::less>(c, none), below);
+    auto const signed_zero = to.select(below, to.number(-0.0, c), none);
+    return to.select(to.make<ops::equal>(c, none), signed_zero, to.select(turned, to.add(c, by), c));
+}
+
+// What a division leaves, with the sign of the divisor or, as in C, of the dividend.
 GSUB_INLINE value_id import_mod(onnx_import_context& cx) {
     function_writer const to{cx};
     auto const as_in_c = cx.integer("fmod").value_or(0) != 0;
     auto const x = to.typed(0), y = to.typed(1);
+    if (is_floating(to.element(x)) && (as_in_c || cx.opset() >= 28)) return remainder_of_reals(to, x, y, as_in_c);
     if (!is_integer(to.element(x))) cx.unsupported(format_text("remainders of {}", to_string(to.element(x))));
     auto const left = to.sub(x, to.mul(to.div(x, y), y)), zero = to.number(0, x);
     if (as_in_c || !info(to.element(x)).is_signed) return left;
