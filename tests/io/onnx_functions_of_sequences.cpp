@@ -101,6 +101,16 @@ TEST_CASE("linear attention that lacks a decay, has too many steps or none is no
     CHECK(why("gated", 2) == "invalid input");
     CHECK(why("other", 2) == "invalid input");
     CHECK(reason({"LinearAttention", 27, heads("linear")}, {of(2), of(2), of(3)}) == "invalid input");
+    constexpr auto many = std::int64_t{1} << 62;
+    CHECK(reason({"LinearAttention", 27, {w::integer("q_num_heads", many), w::integer("kv_num_heads", many)}},
+                 {of(2), of(2), of(2)}) == "invalid input");
+    CHECK(reason({"GroupQueryAttention",
+                  17,
+                  {w::integer("num_heads", many), w::integer("kv_num_heads", many)},
+                  {},
+                  1,
+                  "com.microsoft"},
+                 {of(2), of(2), of(2)}) == "invalid input");
     CHECK(reason({"LinearAttention", 27, {w::integer("q_num_heads", 3), w::integer("kv_num_heads", 2)}},
                  {of(2), of(2), of(2)}) == "invalid input");
 }

@@ -121,6 +121,8 @@ GSUB_INLINE value_id import_dft(onnx_import_context& cx) {
         cx.invalid(f.inverse ? "one side of a spectrum of real numbers"
                              : "one side of the spectrum of complex numbers");
     auto const size = to.size(given, axis);
+    constexpr std::int64_t most = 1 << 30;
+    if (size > most) cx.unsupported(format_text("a transform of length {} as a product with a matrix", size));
     f.length = cx.has(1) ? known_length(cx, 1, "a length") : f.inverse && f.onesided ? 2 * (size - 1) : size;
     if (f.length < 1) cx.invalid(format_text("a transform of length {}", f.length));
     auto perm = function_writer::axes_from(0, rank);
@@ -170,7 +172,8 @@ GSUB_INLINE value_id import_mel_weights(onnx_import_context& cx) {
     }
     auto const bands = given[0], length = given[1], rate = given[2], lowest = given[3], highest = given[4];
     constexpr double most = 1 << 16;
-    if (!(bands >= 0 && bands <= most && length >= 1 && length <= most && rate > 0 && lowest >= 0 && highest >= lowest))
+    if (!(std::isfinite(highest) && bands >= 0 && bands <= most && length >= 1 && length <= most && rate > 0 &&
+          lowest >= 0 && highest >= lowest))
         cx.invalid("numbers of bands, samples and their frequencies");
     auto const columns = static_cast<std::int64_t>(bands), rows = static_cast<std::int64_t>(length) / 2 + 1;
     if (columns > 0 && rows > (1 << 24) / columns) cx.unsupported(format_text("a matrix of {} x {}", rows, columns));

@@ -5,6 +5,7 @@
 #include <gsub/io/impl/onnx_functions_attention.ipp>
 #include <gsub/io/impl/onnx_functions_microsoft.ipp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -41,7 +42,8 @@ public:
     // [batch, queries, heads * width]
     [[nodiscard]] value_id mixed(value_id scores, value_id v, dtype element) const {
         auto const y = heads_first(to_.make<ops::mat_mul>(to_.make<ops::softmax>({.axis = -1}, {scores}), v));
-        return to_.cast(fixed(y, {to_.size(y, 0), to_.size(y, 1), to_.size(y, 2) * to_.size(y, 3)}), element);
+        return to_.cast(fixed(y, {to_.size(y, 0), to_.size(y, 1), to_.product({to_.size(y, 2), to_.size(y, 3)})}),
+                        element);
     }
     [[nodiscard]] value_id hidden(value_id condition, value_id scores) const {
         return to_.select(condition, to_.number(-std::numeric_limits<double>::infinity(), scores), scores);
@@ -73,7 +75,7 @@ GSUB_INLINE value_id import_multi_head_attention(onnx_import_context& cx) {
         if (to.rank(v) == 4) return v;
         if (cx.has(3)) {
             auto const width = to.size(v, 2), all = to.size(to.floating(3), 0);
-            if (behind + width > all) cx.invalid(format_text("a bias {}", to_string(cx.type(3))));
+            if (width > all - behind) cx.invalid(format_text("a bias {}", to_string(cx.type(3))));
             v = to.add(v, by.part(cx.operand(3), 0, behind, width));
             behind += width;
         }
@@ -103,6 +105,8 @@ GSUB_INLINE value_id import_rotary_of_microsoft(onnx_import_context& cx) {
     if (rank != 3 && rank != 4) cx.invalid(format_text("operand {}", to_string(cx.type(0))));
     if (to.rank(cosines) != 2) cx.invalid(format_text("cosines {}", to_string(cx.type(2))));
     auto const pairs = to.size(cosines, 1);
+    constexpr std::int64_t most = 1 << 20;
+    if (pairs > most) cx.invalid(format_text("cosines {}", to_string(cx.type(2))));
     if (rank == 3 && heads == 0) {
         if (told != 0 || pairs == 0) cx.invalid("no number of heads");
         heads = to.size(given, 2) / (2 * pairs);
@@ -141,7 +145,8 @@ public:
           cap_(cx.real("softcap").value_or(0)),
           rotary_(cx.integer("do_rotary").value_or(0) != 0),
           interleaved_(cx.integer("rotary_interleaved").value_or(0) != 0) {
-        if (heads_ < 1 || query_heads_ < 1 || query_heads_ % heads_ != 0)
+        constexpr std::int64_t most = 1 << 20;
+        if (heads_ < 1 || query_heads_ < 1 || query_heads_ > most || query_heads_ % heads_ != 0)
             cx.invalid(format_text("{} heads of queries for {} of keys", query_heads_, heads_));
         if (cx.integer("smooth_softmax").value_or(0) > 0) cx.unsupported("smooth_softmax");
         if (cx.integer("qk_output").value_or(0) != 0 || cx.result_is_read(3)) cx.unsupported("scores as a result");
@@ -210,6 +215,8 @@ private:
             if (to_.rank(past) != 4) cx_.invalid(format_text("a past {}", to_string(cx_.type(3))));
             past_ = to_.size(past, 2);
         }
+        constexpr std::int64_t most = 1 << 24;
+        if (std::max({steps_, past_, (*total)[0]}) > most) cx_.unsupported(format_text("more than {} keys", most));
         all_ = std::max((*total)[0], past_);
         if (all_ > past_ + steps_) cx_.invalid(format_text("{} keys, of which {} are there", all_, past_ + steps_));
         if ((*total)[0] == steps_) return;
@@ -225,7 +232,7 @@ private:
         auto const at = cx_.has(9) ? to_.operand(9) : places();
         auto const table = [&](std::size_t i) {
             auto const t = to_.widened(to_.floating(i));
-            if (to_.rank(t) != 2 || 2 * to_.size(t, 1) > width_)
+            if (to_.rank(t) != 2 || to_.size(t, 1) > width_ / 2)
                 cx_.invalid(format_text("cosines or sines {} for heads of {} numbers", to_string(cx_.type(i)), width_));
             return to_.make<ops::unsqueeze>({.axes = {2}}, {to_.make<ops::gather>(t, at)});
         };

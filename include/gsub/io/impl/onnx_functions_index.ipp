@@ -24,14 +24,6 @@ GSUB_INLINE value_id along_axis(function_writer const& to, value_id vector, std:
     return to.make<ops::unsqueeze>({.axes = others}, {vector});
 }
 
-// The product of sizes, which must be small enough to be counted.
-GSUB_INLINE std::int64_t product_of(onnx_import_context& cx, ints const& sizes) {
-    std::int64_t all = 1;
-    for (auto const size : sizes)
-        if (size < 0 || __builtin_mul_overflow(all, size, &all)) cx.invalid("more elements than can be counted");
-    return all;
-}
-
 GSUB_INLINE value_id import_reverse_sequence(onnx_import_context& cx) {
     function_writer const to{cx};
     auto const of_batch = cx.integer("batch_axis").value_or(1), of_time = cx.integer("time_axis").value_or(0);
@@ -93,7 +85,7 @@ GSUB_INLINE value_id import_max_unpool(onnx_import_context& cx) {
         // Whether places count in these sizes or in those of the kernel is read in two ways.
         if (*told != sizes) cx.unsupported("another shape than the kernel tells");
     }
-    auto const all = product_of(cx, sizes);
+    auto const all = to.product(as_span(sizes));
     auto const zeros = to.make<ops::expand>({.shape = {all}}, {to.number(0, x)});
     auto const flat =
         to.make<ops::scatter_elements>({.axis = 0}, {zeros, to.reshaped(places, {-1}), to.reshaped(x, {-1})});
@@ -140,6 +132,8 @@ public:
         strides_ = cx.integer_list("strides").value_or(ints(spatial, 1));
         dilations_ = cx.integer_list("dilations").value_or(ints(spatial, 1));
         pads_ = cx.integer_list("pads").value_or(ints(2 * spatial, 0));
+        constexpr std::size_t dimensions = 8;
+        if (spatial > dimensions) cx.unsupported(format_text("images of {} dimensions", spatial));
         if (spatial == 0 || block_.size() != spatial || strides_.size() != spatial || dilations_.size() != spatial ||
             pads_.size() != 2 * spatial)
             cx.invalid(format_text("{} dimensions of an image, {} of a block", spatial, block_.size()));
@@ -159,10 +153,11 @@ public:
         auto const given = to_.typed(0);
         if (to_.element(given) == dtype::boolean) cx_.unsupported("truth values");
         auto const x = to_.widened(given);
-        auto const block = product_of(cx_, block_), blocks = product_of(cx_, counts_), pixels = product_of(cx_, image_);
+        auto const block = to_.product(as_span(block_)), blocks = to_.product(as_span(counts_)),
+                   pixels = to_.product(as_span(image_));
         if (to_.rank(x) != 3 || to_.size(x, 1) % block != 0 || to_.size(x, 2) != blocks)
             cx_.invalid(format_text("operand {} for {} blocks of {}", to_string(cx_.type(0)), blocks, block));
-        auto const images = product_of(cx_, {to_.size(x, 0), to_.size(x, 1) / block});
+        auto const images = to_.product({to_.size(x, 0), to_.size(x, 1) / block});
         constexpr std::int64_t most = 1 << 24;
         if (block > most / blocks || pixels > (std::int64_t{1} << 40))
             cx_.unsupported(format_text("{} blocks of {}", blocks, block));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gsub/io/impl/function_writer.ipp>
-#include <gsub/io/impl/onnx_functions_index.ipp>
 #include <gsub/io/impl/onnx_functions_reduce.ipp>
 #include <gsub/io/impl/onnx_window.ipp>
 
@@ -166,7 +165,7 @@ public:
         ints outer;
         auto const rank = to_.rank(x);
         for (std::size_t i = 0; i + 2 < rank; ++i) outer.push_back(to_.size(x, i));
-        auto batch = product_of(to_.node(), outer);
+        auto batch = to_.product(as_span(outer));
         auto left = fixed(x, {batch, to_.size(x, rank - 2), to_.size(x, rank - 1)});
         auto result = fixed(to_.make<ops::expand>({.shape = {batch}}, {to_.number(1, x)}), {batch, 1, 1});
         for (auto n = to_.size(x, rank - 1); n > 1; --n) step(left, result, batch, n);

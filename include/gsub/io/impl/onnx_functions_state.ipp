@@ -27,7 +27,8 @@ public:
         gated_ = rule == "gated" || rule == "gated_delta";
         corrected_ = rule == "delta" || rule == "gated_delta";
         if (!gated_ && !corrected_ && rule != "linear") cx.invalid(format_text("update_rule {}", quoted{rule}));
-        if (heads_ < 1 || query_heads_ < 1 || query_heads_ % heads_ != 0)
+        constexpr std::int64_t most = 1 << 20;
+        if (heads_ < 1 || query_heads_ < 1 || query_heads_ > most || query_heads_ % heads_ != 0)
             cx.invalid(format_text("{} heads of queries for {} of keys", query_heads_, heads_));
         if (cx.has(4) != gated_ || cx.has(5) != corrected_)
             cx.invalid(format_text("update_rule {} {} a decay and {} a rate", quoted{rule}, gated_ ? "has" : "has not",
@@ -41,7 +42,7 @@ public:
         for (std::int64_t t = 0; t < steps_; ++t) {
             state = next(state, t);
             auto const read = to_.make<ops::mat_mul>(one(queries_, t), state); // [batch, heads, shared, values]
-            outputs.push_back(fixed(read, {batch_, 1, query_heads_ * value_width_}));
+            outputs.push_back(fixed(read, {batch_, 1, to_.product({query_heads_, value_width_})}));
         }
         if (cx_.results() > 1) cx_.give(1, to_.cast(state, state_element_));
         auto const all =

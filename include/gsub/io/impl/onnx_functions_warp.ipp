@@ -41,7 +41,7 @@ GSUB_INLINE value_id import_affine_grid(onnx_import_context& cx) {
     if (to.rank(theta) != 3 || to.size(theta, 0) != (*told)[0] || to.size(theta, 1) != dimensions ||
         to.size(theta, 2) != dimensions + 1)
         cx.invalid(format_text("matrices {} for images of {} dimensions", to_string(cx.type(0)), dimensions));
-    auto const pixels = product_of(cx, sizes);
+    auto const pixels = to.product(as_span(sizes));
     constexpr std::int64_t most = 1 << 24;
     if (pixels > most) cx.unsupported(format_text("{} places", pixels));
     for (auto const size : sizes)
@@ -96,9 +96,10 @@ public:
         count_ = to_.size(regions_, 0);
         if (height < 1 || width < 1) cx_.invalid(format_text("operand {}", to_string(cx_.type(0))));
         auto const flat = fixed(to_.make<ops::transpose>({.perm = {0, 2, 3, 1}}, {x}),
-                                {product_of(cx_, {to_.size(x, 0), height, width}), channels});
+                                {to_.product({to_.size(x, 0), height, width}), channels});
         auto const down = pair_along(1, rows_, height), across = pair_along(0, columns_, width);
-        auto const first = to_.mul(to_.make<ops::unsqueeze>({.axes = {1, 2}}, {images}), whole(height * width));
+        auto const first =
+            to_.mul(to_.make<ops::unsqueeze>({.axes = {1, 2}}, {images}), whole(to_.product({height, width})));
         value_id y;
         for (std::size_t i = 0; i < 2; ++i)
             for (std::size_t j = 0; j < 2; ++j) {
@@ -196,8 +197,8 @@ public:
         if (to_.rank(x) != 4 || to_.rank(w) != 4)
             cx_.invalid(format_text("weight {} for operand {}", to_string(cx_.type(1)), to_string(cx_.type(0))));
         read_sizes(x, w);
-        source_ = to_.make<ops::transpose>({.perm = {0, 1, 3, 2}},
-                                           {fixed(x, {batch_, moved_, channels_ / moved_, size_[0] * size_[1]})});
+        source_ = to_.make<ops::transpose>({.perm = {0, 1, 3, 2}}, {fixed(x, {batch_, moved_, channels_ / moved_,
+                                                                              to_.product({size_[0], size_[1]})})});
         auto pixels = sampled();
         if (cx_.has(4)) {
             auto const mask = fixed(to_.cast(to_.floating(4), to_.element(x)), {batch_, moved_, taps_ * places_, 1});
@@ -205,8 +206,8 @@ public:
         }
         auto const apart = fixed(pixels, {batch_, moved_, taps_, places_, channels_ / moved_});
         auto const columns = fixed(to_.make<ops::transpose>({.perm = {0, 1, 4, 2, 3}}, {apart}),
-                                   {batch_, groups_, channels_ / groups_ * taps_, places_});
-        auto const rows = fixed(w, {groups_, made_ / groups_, channels_ / groups_ * taps_});
+                                   {batch_, groups_, to_.product({channels_ / groups_, taps_}), places_});
+        auto const rows = fixed(w, {groups_, made_ / groups_, to_.product({channels_ / groups_, taps_})});
         auto y = fixed(to_.make<ops::mat_mul>(rows, columns), {batch_, made_, result_[0], result_[1]});
         if (cx_.has(3)) y = to_.add(y, fixed(to_.cast(to_.floating(3), to_.element(x)), {made_, 1, 1}));
         return to_.cast(y, to_.element(given));
@@ -222,8 +223,9 @@ private:
         batch_ = to_.size(x, 0), channels_ = to_.size(x, 1), made_ = to_.size(w, 0);
         size_[0] = to_.size(x, 2), size_[1] = to_.size(x, 3);
         auto const offsets = to_.floating(2);
-        if (groups_ < 1 || moved_ < 1 || channels_ % groups_ != 0 || made_ % groups_ != 0 || channels_ % moved_ != 0 ||
-            to_.size(w, 1) != channels_ / groups_ || size_[0] < 1 || size_[1] < 1)
+        constexpr std::int64_t most_groups = 1 << 20;
+        if (groups_ < 1 || moved_ < 1 || moved_ > most_groups || channels_ % groups_ != 0 || made_ % groups_ != 0 ||
+            channels_ % moved_ != 0 || to_.size(w, 1) != channels_ / groups_ || size_[0] < 1 || size_[1] < 1)
             cx_.invalid(format_text("{} groups, {} of offsets, weight {}, operand {}", groups_, moved_,
                                     to_string(cx_.type(1)), to_string(cx_.type(0))));
         taps_ = kernel_[0] * kernel_[1];
@@ -232,7 +234,7 @@ private:
                 size_[i] + window_.pads[i] + window_.pads[2 + i] - (kernel_[i] - 1) * window_.dilations[i];
             result_[i] = room < 1 ? 0 : (room - 1) / window_.strides[i] + 1;
         }
-        places_ = product_of(cx_, {result_[0], result_[1]});
+        places_ = to_.product({result_[0], result_[1]});
         constexpr std::int64_t most = 1 << 24;
         if (taps_ > most / std::max<std::int64_t>(places_, 1)) cx_.unsupported(format_text("{} taps", taps_));
         auto const& t = cx_.type(2);
