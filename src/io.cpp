@@ -12,6 +12,9 @@
 #include <gsub/io/impl/onnx_functions.ipp>
 #include <gsub/io/impl/onnx_functions_attention.ipp>
 #include <gsub/io/impl/onnx_functions_conv.ipp>
+#include <gsub/io/impl/onnx_functions_fourier.ipp>
+#include <gsub/io/impl/onnx_functions_heads.ipp>
+#include <gsub/io/impl/onnx_functions_index.ipp>
 #include <gsub/io/impl/onnx_functions_loss.ipp>
 #include <gsub/io/impl/onnx_functions_math.ipp>
 #include <gsub/io/impl/onnx_functions_microsoft.ipp>
@@ -21,7 +24,9 @@
 #include <gsub/io/impl/onnx_functions_resize.ipp>
 #include <gsub/io/impl/onnx_functions_rnn.ipp>
 #include <gsub/io/impl/onnx_functions_sample.ipp>
+#include <gsub/io/impl/onnx_functions_state.ipp>
 #include <gsub/io/impl/onnx_functions_tensor.ipp>
+#include <gsub/io/impl/onnx_functions_warp.ipp>
 #include <gsub/io/impl/onnx_import.ipp>
 #include <gsub/io/impl/onnx_importer.ipp>
 #include <gsub/io/impl/onnx_model.ipp>

@@ -1,5 +1,4 @@
-#include "io/model_checks.hpp"
-#include <gsub/core/format.hpp>
+#include "io/function_checks.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/io/onnx_functions.hpp>
 
@@ -13,65 +12,8 @@
 
 namespace onnx_functions_test {
 
-namespace w = onnx_writer;
-using namespace gsub;
-using model_checks::loaded;
-
-// A node over inputs that are given when it is computed, and constant operands behind them.
-struct call {
-    std::string op;
-    std::int64_t opset = 13;
-    w::texts attributes{};
-    w::texts constants{};
-};
-
-w::model model_of(call const& c, std::vector<tensor> const& inputs) {
-    w::model m;
-    m.opset = c.opset;
-    w::texts names;
-    for (auto const& t : inputs) {
-        names.push_back(fmt::format("x{}", names.size()));
-        std::vector<w::size> sizes(t.dims().begin(), t.dims().end());
-        m.in(names.back(), sizes, static_cast<int>(info(t.element()).onnx));
-    }
-    for (auto const& k : c.constants) {
-        names.push_back(fmt::format("x{}", names.size()));
-        m.weight(k + w::made([&](w::pbf_writer& p) { p.add_string(8, names.back()); }));
-    }
-    m.out("y");
-    m.add(c.op, names, {"y"}, c.attributes, "node");
-    return m;
-}
-
-tensor result_of(call const& c, std::vector<tensor> const& inputs) {
-    INFO(c.op << "-" << c.opset);
-    auto const g = loaded(model_of(c, inputs));
-    CHECK(model_checks::count<ops::opaque>(g) == 0);
-    auto const found = evaluate_graph(g, inputs).value();
-    // What is written is the graph that was read.
-    CHECK(loaded(io::to_onnx(g).value()).hash() == g.hash());
-    return found.at(0);
-}
-
-tensor floats(std::initializer_list<std::int64_t> dims, std::initializer_list<float> values) {
-    return tensor::from<float>(dims, values);
-}
-tensor whole(std::initializer_list<std::int64_t> dims, std::initializer_list<std::int64_t> values) {
-    return tensor::from<std::int64_t>(dims, values);
-}
-std::string list(w::list const& v) {
-    return w::integers("", v);
-}
-
-bool near(tensor const& got, tensor const& want, double tolerance = 1e-5) {
-    if (got.type() != want.type()) return false;
-    auto const a = got.converted_to(dtype::f64), b = want.converted_to(dtype::f64);
-    return std::ranges::equal(a.data<double>(), b.data<double>(), [&](double x, double y) {
-        return x == y || (x != x && y != y) || std::abs(x - y) <= tolerance * std::max(1.0, std::abs(y));
-    });
-}
-
-constexpr auto nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+using namespace function_checks;
+using function_checks::nan; // not that of C
 
 TEST_CASE("functions stand in the order of their names, and none is an operator that gsub has") {
     auto const all = io::onnx_functions();
@@ -146,6 +88,37 @@ TEST_CASE("what a division of integers leaves has the sign of the divisor, or as
     auto const x = whole({6}, {-4, 7, 5, 4, -7, 8}), y = whole({6}, {2, -3, 8, -2, 3, 5});
     CHECK(near(result_of({"Mod"}, {x, y}), whole({6}, {0, -2, 5, 0, 2, 3})));
     CHECK(near(result_of({"Mod", 13, {w::integer("fmod", 1)}}, {x, y}), whole({6}, {0, 1, 5, 0, -1, 3})));
+}
+
+TEST_CASE("what a division of numbers leaves is exact, however large the quotient is") {
+    constexpr auto most = std::numeric_limits<float>::max(), least = std::numeric_limits<float>::denorm_min();
+    std::vector<float> a{5.5f, -5.5f, 5.5f, most, most, 1e30f, infinity, 3, -3, 0, nan, 1, 1, -1},
+        b{2, 2, -2, least * 3, 3, 0.7f, 2, infinity, infinity, -2, 2, nan, 0, -infinity};
+    random_stream r{6};
+    for (int i = 0; i < 500; ++i) { // of all sizes
+        auto const number = [&] {
+            auto const digits = static_cast<float>(r.below(1U << 24)) + 1;
+            return std::ldexp(r.below(2) != 0 ? digits : -digits, static_cast<int>(r.below(240)) - 140);
+        };
+        a.push_back(number()), b.push_back(number());
+    }
+    ints const sizes{static_cast<std::int64_t>(a.size())};
+    auto const x = tensor::from<float>(sizes, a), y = tensor::from<float>(sizes, b);
+    auto const as_in_c = result_of({"Mod", 13, {w::integer("fmod", 1)}}, {x, y});
+    auto const floored = result_of({"Mod", 28}, {x, y});
+    auto const same = [](float got, float want) { return got == want || (got != got && want != want); };
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        INFO(a[i] << " by " << b[i]);
+        auto const left = std::fmod(a[i], b[i]);
+        CHECK(same(as_in_c.data<float>()[i], left));
+        CHECK(same(floored.data<float>()[i], left != 0 && (left < 0) != (b[i] < 0) ? left + b[i] : left));
+    }
+    auto const half = floats({2}, {7, -65504}).converted_to(dtype::f16),
+               by = floats({2}, {-4, 0x3p-24f}).converted_to(dtype::f16);
+    CHECK(near(result_of({"Mod", 13, {w::integer("fmod", 1)}}, {half, by}),
+               floats({2}, {3, -0x2p-24f}).converted_to(dtype::f16), 0));
+    auto const of_f64 = [](float v) { return floats({1}, {v}).converted_to(dtype::f64); };
+    CHECK(near(result_of({"Mod", 28}, {of_f64(7), of_f64(-4)}), of_f64(-1)));
 }
 
 TEST_CASE("reductions by other functions than sum, mean and maximum") {
@@ -343,13 +316,6 @@ TEST_CASE("a transposed convolution adds the weight at each place of its operand
 }
 
 TEST_CASE("what a function cannot be read for stays as it is, and what is wrong is refused") {
-    auto const reason = [](call const& c, std::vector<tensor> const& inputs) -> std::string {
-        auto const g = model_checks::read(model_of(c, inputs));
-        if (!g) return std::string{to_string(g.error().code())};
-        for (auto n : g->order())
-            if (g->is<ops::opaque>(n)) return g->attributes<ops::opaque>(n).reason;
-        return "read";
-    };
     auto const x = floats({2, 2}, {1, 2, 3, 4});
     CHECK(reason({"Mod"}, {x, x}) == "invalid input");
     CHECK(reason({"Mish", 13}, {x}) == "its form in operator set 13 is not supported; from 18 on it is");
@@ -499,11 +465,6 @@ struct cell {
     }
 };
 
-tensor random_floats(random_stream& r, ints const& dims) {
-    auto t = tensor::zeros(dtype::f32, dims);
-    for (auto& v : t.mutable_data<float>()) v = static_cast<float>(r.below(2001)) / 1000 - 1;
-    return t;
-}
 numbers part_of(tensor const& t, std::size_t which, std::size_t parts) {
     auto const all = t.data<float>();
     auto const size = all.size() / parts;

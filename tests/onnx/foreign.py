@@ -13,7 +13,7 @@ from networks import open_model
 from support import TOLERANCE, Gsub, check, distance, random_inputs, session, verdict
 
 # Operators that gsub lacks: of a domain of ONNX Runtime, and of ONNX itself.
-TRIANGLE, TURNED = ("com.microsoft", "Trilu"), ("", "ReverseSequence")
+TRIANGLE, DISTINCT = ("com.microsoft", "Trilu"), ("", "Unique")
 
 
 def name_of(node):
@@ -29,12 +29,10 @@ def main(program, name, scratch, data=""):
     failures = []
     try:
         fill(model)
-        for n, (n.domain, n.op_type) in zip([n for n in model.graph.node if n.op_type == "Relu"], (TRIANGLE, TURNED)):
+        for n, (n.domain, n.op_type) in zip([n for n in model.graph.node if n.op_type == "Relu"], (TRIANGLE, DISTINCT)):
             if not n.domain:
-                n.input.append("length")
-                n.attribute.extend([onnx.helper.make_attribute("batch_axis", 0), onnx.helper.make_attribute("time_axis", 1)])
+                n.attribute.extend([onnx.helper.make_attribute("axis", 0), onnx.helper.make_attribute("sorted", 0)])
         model.opset_import.append(onnx.helper.make_opsetid(TRIANGLE[0], 1))
-        model.graph.initializer.append(onnx.helper.make_tensor("length", onnx.TensorProto.INT64, [1], [3]))
         original, optimized = scratch / "original.onnx", scratch / "optimized.onnx"
         onnx.save(model, original)
         missing = {name_of(n) for n in model.graph.node} - gsub.operators()

@@ -55,11 +55,62 @@ def cases():
     yield "attention with a mask", "Attention", [*packed, mask], {"num_heads": HEADS, "scale": 0.3}, ["y"]
     yield "attention with a mask of pairs", "Attention", [*packed, np.repeat(mask[:, None], STEPS, 1)], {"num_heads": HEADS}, ["y"]
     yield "causal attention", "Attention", packed, {"num_heads": HEADS, "unidirectional": 1}, ["y"]
+    yield from attention_by_heads(text, lengths, mask)
+    yield from rotary_embeddings()
+    yield from attention_of_groups()
+
+
+def attention_by_heads(text, lengths, mask):
+    op, some = "MultiHeadAttention", {"num_heads": HEADS}
+    keys, values = real(BATCH, STEPS, WIDTH), real(BATCH, STEPS, 2 * WIDTH)
+    yield "by heads", op, [text, keys, values], some, ["y"]
+    yield "by heads, with a bias", op, [text, keys, values, real(4 * WIDTH)], {**some, "scale": 0.4}, ["y"]
+    yield "by heads, with present keys", op, [text, keys, values, real(4 * WIDTH)], some, ["y", "k", "v"]
+    yield "by heads, numbers of keys", op, [text, keys, values, None, lengths], some, ["y"]
+    yield "by heads, mask", op, [text, keys, values, None, mask], {**some, "mask_filter_value": -1e9}, ["y"]
+    yield "by heads, added scores", op, [text, keys, values, None, None, real(1, HEADS, STEPS, STEPS)], some, ["y"]
+    yield "by heads, one for all", op, [text, keys, values, None, mask, real(BATCH, 1, STEPS, STEPS)], some, ["y"]
+    yield "by heads, causal", op, [text, keys, values], {**some, "unidirectional": 1}, ["y"]
+    across = real(BATCH, HEADS, 7, WIDTH // HEADS), real(BATCH, HEADS, 7, WIDTH // HEADS)
+    yield "across", op, [text, *across], some, ["y"]
+
+
+def rotary_embeddings():
+    op, table = "RotaryEmbedding", (np.cos(real(9, 2)), np.sin(real(9, 2)))
+    places = rng.integers(0, 9, (BATCH, STEPS), dtype=np.int64)
+    yield "rotary", op, [real(BATCH, STEPS, WIDTH), places, *table], {}, ["y"]
+    yield "rotary from a place on", op, [real(BATCH, STEPS, WIDTH), np.array([3], np.int64), *table], {"interleaved": 1}, ["y"]
+    yield "rotary by heads", op, [real(BATCH, HEADS, STEPS, 4), places, *table], {}, ["y"]
+    part = {"num_heads": 2, "rotary_embedding_dim": 4}
+    yield "rotary in part", op, [real(BATCH, STEPS, WIDTH), places, *table], part, ["y"]
+
+
+def attention_of_groups():
+    """Queries of four heads over two of keys; lengths are those of the keys minus one."""
+    op, some = "GroupQueryAttention", {"num_heads": 4, "kv_num_heads": 2}
+    q, k, v = real(BATCH, STEPS, 64), real(BATCH, STEPS, 32), real(BATCH, STEPS, 32)
+    table, all_results = (np.cos(real(20, 8)), np.sin(real(20, 8))), ["y", "k", "v"]
+    last = lambda *numbers: np.array(numbers, np.int32) - 1
+    prompt = [q, k, v, None, None, last(STEPS, STEPS), np.array([STEPS], np.int32)]
+    yield "groups, prompt", op, prompt, some, all_results
+    yield "groups, packed", op, [real(BATCH, STEPS, 128), None, None, *prompt[3:]], some, all_results
+    yield "groups, window", op, prompt, {**some, "local_window_size": 2}, all_results
+    yield "groups, capped", op, prompt, {**some, "softcap": 2.0, "scale": 0.7}, all_results
+    yield "groups, rotary", op, [*prompt, *table], {**some, "do_rotary": 1}, all_results
+    yield "groups, rotary pairs", op, [*prompt, *table], {**some, "do_rotary": 1, "rotary_interleaved": 1}, all_results
+    yield "groups, added scores", op, [*prompt, None, None, None, real(1, 4, STEPS, STEPS)], some, all_results
+    past = real(BATCH, 2, 6, 16), real(BATCH, 2, 6, 16)
+    one = [real(BATCH, 1, 64), real(BATCH, 1, 32), real(BATCH, 1, 32), *past, last(7, 7), np.array([7], np.int32)]
+    yield "groups, one more", op, one, some, all_results
+    yield "groups, one more, window", op, one, {**some, "local_window_size": 3}, all_results
+    yield "groups, one more, rotary", op, [*one, *table], {**some, "do_rotary": 1}, all_results
+    shorter = [*one[:5], last(5, 7), np.array([7], np.int32), *table]
+    yield "groups, of two lengths", op, shorter, {**some, "do_rotary": 1}, all_results
 
 
 def model_of(op, operands, attributes, results):
     names = [f"x{i}" if x is not None else "" for i, x in enumerate(operands)]
-    kinds = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int32): TensorProto.INT32}
+    kinds = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int32): TensorProto.INT32, np.dtype(np.int64): TensorProto.INT64}
     inputs = [helper.make_tensor_value_info(n, kinds[x.dtype], x.shape) for n, x in zip(names, operands) if n]
     outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in results if n and n != "m"]
     graph = helper.make_graph([helper.make_node(op, names, results, domain="com.microsoft", **attributes)], "one", inputs, outputs)

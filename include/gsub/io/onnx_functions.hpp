@@ -33,6 +33,9 @@ struct onnx_function {
 #include <gsub/io/impl/onnx_functions.ipp>
 #include <gsub/io/impl/onnx_functions_attention.ipp>
 #include <gsub/io/impl/onnx_functions_conv.ipp>
+#include <gsub/io/impl/onnx_functions_fourier.ipp>
+#include <gsub/io/impl/onnx_functions_heads.ipp>
+#include <gsub/io/impl/onnx_functions_index.ipp>
 #include <gsub/io/impl/onnx_functions_loss.ipp>
 #include <gsub/io/impl/onnx_functions_math.ipp>
 #include <gsub/io/impl/onnx_functions_microsoft.ipp>
@@ -42,5 +45,7 @@ struct onnx_function {
 #include <gsub/io/impl/onnx_functions_resize.ipp>
 #include <gsub/io/impl/onnx_functions_rnn.ipp>
 #include <gsub/io/impl/onnx_functions_sample.ipp>
+#include <gsub/io/impl/onnx_functions_state.ipp>
 #include <gsub/io/impl/onnx_functions_tensor.ipp>
+#include <gsub/io/impl/onnx_functions_warp.ipp>
 #endif

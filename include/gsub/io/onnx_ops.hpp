@@ -120,7 +120,9 @@ struct onnx_traits<ops::reduce_sum> : detail::onnx_reduction<ops::reduce_sum, 13
 template <>
 struct onnx_traits<ops::reduce_mean> : detail::onnx_reduction<ops::reduce_mean, 18> {};
 template <>
-struct onnx_traits<ops::reduce_max> : detail::onnx_reduction<ops::reduce_max, 18> {};
+struct onnx_traits<ops::reduce_max> : detail::onnx_reduction<ops::reduce_max, 18> {
+    static value_id import(onnx_import_context& cx);
+};
 
 // ---- quantized numbers ----------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,16 @@ public:
                 "dimension {} has no size{}", axis,
                 d.named() ? format_text("; load_options::dims gives one, --dim {}=1", quoted{d.name().text()}) : ""));
         return d.size();
+    }
+    /// The product of sizes; the node is invalid where it cannot be counted.
+    [[nodiscard]] std::int64_t product(std::initializer_list<std::int64_t> sizes) const {
+        return product(std::span<std::int64_t const>{sizes.begin(), sizes.size()});
+    }
+    [[nodiscard]] std::int64_t product(std::span<std::int64_t const> sizes) const {
+        std::int64_t all = 1;
+        for (auto const size : sizes)
+            if (size < 0 || __builtin_mul_overflow(all, size, &all)) cx_->invalid("more elements than can be counted");
+        return all;
     }
     [[nodiscard]] std::size_t axis(std::int64_t given, std::size_t rank) const {
         auto const found = normalized_axis(given, rank);

@@ -168,6 +168,29 @@ GSUB_INLINE value_id import_attention(onnx_import_context& cx) {
     return attention_reader{cx}.run();
 }
 
+// Pairs of each head's first numbers, turned: [batch, length, heads, width] by cosines and sines
+// [batch, length, 1, pairs]. A pair stands side by side, or half of what is turned apart.
+GSUB_INLINE value_id turned_pairs(function_writer const& to, value_id x, value_id cosine, value_id sine,
+                                  bool interleaved) {
+    auto const width = to.size(x, 3), head_count = to.size(x, 2), turned = 2 * to.size(cosine, 3);
+    auto const part = [&](std::int64_t from, std::int64_t end, std::int64_t step) {
+        return to.make<ops::slice>({.starts = {from}, .ends = {end}, .axes = {3}, .steps = {step}}, {x});
+    };
+    auto const first = interleaved ? part(0, turned, 2) : part(0, turned / 2, 1);
+    auto const second = interleaved ? part(1, turned, 2) : part(turned / 2, turned, 1);
+    auto const real = to.sub(to.mul(cosine, first), to.mul(sine, second));
+    auto const imaginary = to.add(to.mul(sine, first), to.mul(cosine, second));
+    value_id y;
+    if (interleaved) {
+        auto const beside = [&](value_id v) { return to.make<ops::unsqueeze>({.axes = {4}}, {v}); };
+        y = to.reshaped(to.make<ops::concat>({.axis = 4}, {beside(real), beside(imaginary)}),
+                        {0, 0, head_count, turned});
+    } else {
+        y = to.make<ops::concat>({.axis = 3}, {real, imaginary});
+    }
+    return turned < width ? to.make<ops::concat>({.axis = 3}, {y, part(turned, width, 1)}) : y;
+}
+
 // Pairs of each head's first numbers, turned by the angle of their place.
 GSUB_INLINE value_id import_rotary_embedding(onnx_import_context& cx) {
     function_writer const to{cx};
@@ -186,7 +209,7 @@ GSUB_INLINE value_id import_rotary_embedding(onnx_import_context& cx) {
         if (heads < 1 || all % heads != 0) cx.invalid(format_text("{} heads in {}", heads, to_string(cx.type(0))));
         x = to.reshaped(x, {0, 0, heads, all / heads});
     }
-    auto const width = to.size(x, 3), head_count = to.size(x, 2);
+    auto const width = to.size(x, 3);
     if (turned == 0) turned = width;
     if (turned < 0 || turned > width || turned % 2 != 0) cx.invalid(format_text("rotary_embedding_dim {}", turned));
     auto const table = [&](std::size_t i) {
@@ -197,22 +220,7 @@ GSUB_INLINE value_id import_rotary_embedding(onnx_import_context& cx) {
         return to.make<ops::unsqueeze>({.axes = {2}}, {chosen});
     };
     auto const cosine = table(1), sine = table(2);
-    auto const part = [&](std::int64_t from, std::int64_t end, std::int64_t step) {
-        return to.make<ops::slice>({.starts = {from}, .ends = {end}, .axes = {3}, .steps = {step}}, {x});
-    };
-    auto const first = interleaved ? part(0, turned, 2) : part(0, turned / 2, 1);
-    auto const second = interleaved ? part(1, turned, 2) : part(turned / 2, turned, 1);
-    auto const real = to.sub(to.mul(cosine, first), to.mul(sine, second));
-    auto const imaginary = to.add(to.mul(sine, first), to.mul(cosine, second));
-    value_id y;
-    if (interleaved) {
-        auto const beside = [&](value_id v) { return to.make<ops::unsqueeze>({.axes = {4}}, {v}); };
-        y = to.reshaped(to.make<ops::concat>({.axis = 4}, {beside(real), beside(imaginary)}),
-                        {0, 0, head_count, turned});
-    } else {
-        y = to.make<ops::concat>({.axis = 3}, {real, imaginary});
-    }
-    if (turned < width) y = to.make<ops::concat>({.axis = 3}, {y, part(turned, width, 1)});
+    auto y = turned_pairs(to, x, cosine, sine, interleaved);
     y = rank == 4 ? to.make<ops::transpose>({.perm = {0, 2, 1, 3}}, {y}) : to.reshaped(y, {0, 0, -1});
     return to.cast(y, to.element(given));
 }

@@ -153,6 +153,25 @@ GSUB_INLINE value_id import_embed_layer_norm(onnx_import_context& cx) {
 
 // ---- attention
 
+// 0 where a key is seen, or a great negative number: of a mask of keys [batch, keys], of queries and keys, or of
+// numbers of keys [batch].
+GSUB_INLINE value_id padding_bias(function_writer const& to, value_id mask, value_id scores, std::int64_t keys,
+                                  double masked) {
+    auto const rank = to.rank(mask);
+    value_id seen;
+    if (rank == 1) {
+        if (to.size(mask, 0) != to.size(scores, 0)) to.node().unsupported("ends and begins of keys");
+        auto const there = to.make<ops::unsqueeze>({.axes = {1, 2, 3}}, {to.cast(mask, dtype::i64)});
+        seen = to.make<ops::less>(to.counted(keys, 3, 4), there);
+    } else if (rank == 2 || rank == 3) {
+        auto const there = to.make<ops::greater>(mask, to.integer(0, to.element(mask)));
+        seen = to.make<ops::unsqueeze>({.axes = rank == 2 ? ints{1, 2} : ints{1}}, {there});
+    } else {
+        to.node().unsupported(format_text("a mask of {} dimensions", rank));
+    }
+    return to.select(seen, to.number(0, scores), to.number(masked, scores));
+}
+
 /// Attention of one sequence over itself, with the weights of its three products in one matrix, as encoders have it.
 class packed_attention {
 public:
@@ -184,7 +203,7 @@ public:
         auto const by = scale_ ? 1 / *scale_ : std::sqrt(static_cast<double>(sizes[0] / heads_));
         auto scores = to_.make<ops::mat_mul>(q, k);
         scores = to_.div(scores, to_.number(by, scores));
-        if (cx_.has(3)) scores = to_.add(scores, bias_of(to_.typed(3), scores));
+        if (cx_.has(3)) scores = to_.add(scores, padding_bias(to_, to_.typed(3), scores, steps_, masked_));
         if (causal_) {
             auto const behind = to_.make<ops::less>(to_.counted(steps_, 2, 4), to_.counted(steps_, 3, 4));
             scores = to_.select(behind, to_.number(-std::numeric_limits<double>::infinity(), scores), scores);
@@ -203,22 +222,6 @@ private:
         auto const part =
             to_.make<ops::slice>({.starts = {first}, .ends = {first + size}, .axes = {2}, .steps = {1}}, {packed});
         return to_.make<ops::transpose>({.perm = order}, {fixed(part, {batch_, steps_, heads_, size / heads_})});
-    }
-    // 0 where a key is seen: a mask of keys [batch, keys], of queries and keys, or numbers of keys [batch].
-    [[nodiscard]] value_id bias_of(value_id mask, value_id scores) const {
-        auto const rank = to_.rank(mask);
-        value_id seen;
-        if (rank == 1) {
-            if (to_.size(mask, 0) != batch_) cx_.unsupported("ends and begins of keys");
-            auto const keys = to_.make<ops::unsqueeze>({.axes = {1, 2, 3}}, {to_.cast(mask, dtype::i64)});
-            seen = to_.make<ops::less>(to_.counted(steps_, 3, 4), keys);
-        } else if (rank == 2 || rank == 3) {
-            auto const there = to_.make<ops::greater>(mask, to_.integer(0, to_.element(mask)));
-            seen = to_.make<ops::unsqueeze>({.axes = rank == 2 ? ints{1, 2} : ints{1}}, {there});
-        } else {
-            cx_.unsupported(format_text("a mask of {} dimensions", rank));
-        }
-        return to_.select(seen, to_.number(0, scores), to_.number(masked_, scores));
     }
 
     onnx_import_context& cx_;

@@ -1,4 +1,4 @@
-// Products along axes, and pools of powers.
+// Products along axes, pools of powers, and determinants.
 #pragma once
 
 #include <gsub/io/impl/function_writer.ipp>
@@ -151,6 +151,67 @@ GSUB_INLINE value_id import_center_crop_pad(onnx_import_context& cx) {
     if (!cut.axes.empty()) x = to.make<ops::slice>(cut, {x});
     if (std::ranges::any_of(around.pads, [](auto n) { return n != 0; })) x = to.make<ops::pad>(around, {x});
     return to.make<ops::identity>(x);
+}
+
+// ---- determinants
+
+/// Determinants of matrices, the last two dimensions: elimination, row by row, each time by the greatest number of the
+/// column. Halves are computed in f32.
+class determinant_writer {
+public:
+    explicit determinant_writer(function_writer const& to) : to_(to) {}
+
+    [[nodiscard]] value_id of(value_id x) const {
+        ints outer;
+        auto const rank = to_.rank(x);
+        for (std::size_t i = 0; i + 2 < rank; ++i) outer.push_back(to_.size(x, i));
+        auto batch = to_.product(as_span(outer));
+        auto left = fixed(x, {batch, to_.size(x, rank - 2), to_.size(x, rank - 1)});
+        auto result = fixed(to_.make<ops::expand>({.shape = {batch}}, {to_.number(1, x)}), {batch, 1, 1});
+        for (auto n = to_.size(x, rank - 1); n > 1; --n) step(left, result, batch, n);
+        if (to_.size(x, rank - 1) > 0) result = to_.mul(result, left);
+        return fixed(result, outer);
+    }
+
+private:
+    [[nodiscard]] value_id fixed(value_id v, ints const& sizes) const {
+        return to_.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
+    }
+    [[nodiscard]] value_id part(value_id v, std::int64_t axis, std::int64_t first, std::int64_t end) const {
+        return to_.make<ops::slice>({.starts = {first}, .ends = {end}, .axes = {axis}, .steps = {1}}, {v});
+    }
+    // Brings the pivot's row to the top and takes it from all others, which stay without their first column.
+    void step(value_id& left, value_id& result, std::int64_t batch, std::int64_t n) const {
+        auto const sizes = to_.make<ops::abs>(part(left, 2, 0, 1));
+        auto const best = place_of_extreme(to_, sizes, 1, true, false, true); // [batch, 1, 1]
+        auto const row = fixed(to_.counted(n, 0, 1), {1, n, 1});
+        auto const zero = to_.integer(0, dtype::i64);
+        auto const at_top = to_.make<ops::equal>(row, zero), at_best = to_.make<ops::equal>(row, best);
+        auto const from = to_.select(at_top, best, to_.select(at_best, zero, row));
+        auto const rows = to_.make<ops::expand>({.shape = {batch, n, n}}, {from});
+        auto const sorted = to_.make<ops::gather_elements>({.axis = 1}, {left, rows});
+        auto const top = part(sorted, 1, 0, 1), below = part(sorted, 1, 1, n);
+        auto const pivot = part(top, 2, 0, 1);
+        auto const one = to_.number(1, pivot), none = to_.make<ops::equal>(pivot, to_.number(0, pivot));
+        auto const factors = to_.div(part(below, 2, 0, 1), to_.select(none, one, pivot));
+        left = to_.sub(part(below, 2, 1, n), to_.mul(factors, part(top, 2, 1, n)));
+        auto const stays = to_.make<ops::equal>(best, zero);
+        result = to_.mul(result, to_.select(stays, pivot, to_.make<ops::neg>(pivot)));
+    }
+    function_writer const& to_;
+};
+
+GSUB_INLINE value_id import_det(onnx_import_context& cx) {
+    function_writer const to{cx};
+    auto const given = to.floating(0), x = to.widened(given);
+    auto const rank = to.rank(x);
+    if (rank < 2 || to.size(x, rank - 2) != to.size(x, rank - 1))
+        cx.invalid(format_text("operand {}; it takes square matrices", to_string(cx.type(0))));
+    constexpr std::int64_t most = 64;
+    if (to.size(x, rank - 1) > most)
+        cx.unsupported(
+            format_text("a matrix of {} rows; at most {} are written one by one", to.size(x, rank - 1), most));
+    return to.cast(determinant_writer{to}.of(x), to.element(given));
 }
 
 } // namespace gsub::io::detail

@@ -91,22 +91,22 @@ GSUB_INLINE value_id onnx_traits<ops::pow>::import(onnx_import_context& cx) {
     return cx.add<ops::cast>({.to = base}, {cx.builder().add<ops::pow>(wide(0, base), wide(1, exponent))});
 }
 
-// What a division leaves has the sign of the divisor or, as in C, of the dividend; of real numbers the latter.
+// What a division leaves has the sign of the divisor or, as in C, of the dividend.
 GSUB_INLINE value_id onnx_traits<ops::remainder>::import(onnx_import_context& cx) {
     detail::function_writer const to{cx};
     auto const as_in_c = cx.integer("fmod").value_or(0) != 0;
     auto const x = to.typed(0), y = to.typed(1);
     auto const element = to.element(x);
-    if (is_floating(element)) {
-        if (!as_in_c) cx.invalid(format_text("fmod 0 of {}", to_string(element)));
-        return cx.add<ops::remainder>({}, cx.all_operands());
-    }
-    if (!is_integer(element)) cx.unsupported(format_text("remainders of {}", to_string(element)));
-    auto const left = to.sub(x, to.mul(to.div(x, y), y)), zero = to.number(0, x);
+    auto const real = is_floating(element);
+    if (real && !as_in_c && cx.opset() < 28) cx.invalid(format_text("fmod 0 of {}", to_string(element)));
+    if (!real && !is_integer(element)) cx.unsupported(format_text("remainders of {}", to_string(element)));
+    auto const left = real ? to.make<ops::remainder>(x, y) : to.sub(x, to.mul(to.div(x, y), y));
     if (as_in_c || !info(element).is_signed) return left;
-    auto const turned = to.make<ops::logical_xor>(to.make<ops::less>(left, zero), to.make<ops::less>(y, zero));
-    auto const some = to.make<ops::logical_not>(to.make<ops::equal>(left, zero));
-    return to.select(to.make<ops::logical_and>(turned, some), to.add(left, y), left);
+    auto const zero = to.number(0, x);
+    auto const below = to.make<ops::less>(y, zero);
+    auto const turned = to.make<ops::logical_xor>(to.make<ops::less>(left, zero), below);
+    auto const none = real ? to.select(below, to.number(-0.0, x), zero) : zero;
+    return to.select(to.make<ops::equal>(left, zero), none, to.select(turned, to.add(left, y), left));
 }
 
 GSUB_INLINE void onnx_traits<ops::remainder>::write(onnx_export_context& cx) {

@@ -5,6 +5,7 @@
 #include <gsub/io/onnx_ops.hpp>
 
 #include <algorithm>
+#include <vector>
 
 namespace gsub::io::detail {
 
@@ -39,3 +40,20 @@ GSUB_INLINE void write_reduction(onnx_export_context& cx, reduce_attributes cons
 }
 
 } // namespace gsub::io::detail
+
+namespace gsub::io {
+
+// Of truth values it is their disjunction; they are compared as numbers.
+GSUB_INLINE value_id onnx_traits<ops::reduce_max>::import(onnx_import_context& cx) {
+    if (cx.type(0).element != dtype::boolean) return detail::onnx_reduction<ops::reduce_max, 18>::import(cx);
+    auto const a = detail::read_reduction(cx);
+    if (!a) return cx.add<ops::identity>({}, {cx.operand(0)});
+    auto& to = cx.builder();
+    auto const given = detail::reduction_operands(cx);
+    std::vector<value_id> operands(given.begin(), given.end());
+    operands[0] = to.add<ops::cast>({.to = dtype::u8}, {operands[0]});
+    auto const most = to.add<ops::reduce_max>(*a, std::span<value_id const>{operands});
+    return to.add<ops::cast>({.to = dtype::boolean}, {most});
+}
+
+} // namespace gsub::io

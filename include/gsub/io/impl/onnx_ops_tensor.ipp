@@ -82,10 +82,38 @@ GSUB_INLINE void onnx_traits<ops::slice>::write(onnx_export_context& cx) {
     cx.write("Slice", inputs, cx.results());
 }
 
+namespace detail {
+// The operand beside itself, along each axis as often as it has a border: entries that indices name.
+GSUB_INLINE value_id wrapped_around(onnx_import_context& cx, ints const& pads) {
+    auto y = cx.operand(0);
+    auto const& x = cx.type(0);
+    auto const rank = x.rank();
+    if (pads.size() != 2 * rank) cx.invalid(format_text("{} pads for operand {}", pads.size(), to_string(x)));
+    for (std::size_t i = 0; i < rank; ++i) {
+        auto const before = pads[i], after = pads[rank + i];
+        if (before == 0 && after == 0) continue;
+        if (!x.dims[i].fixed()) cx.unsupported(format_text("mode \"wrap\" along dimension {}, which has no size", i));
+        auto const size = x.dims[i].size();
+        constexpr std::int64_t most = 1 << 24;
+        if (size > most || std::max(before, after) > most) cx.unsupported("mode \"wrap\" with more than 2^24 entries");
+        if (std::min(before, after) < -most || before + size + after < 0 || (size == 0 && before + after > 0))
+            cx.invalid(format_text("pads {} and {} of a dimension of size {}", before, after, size));
+        auto places = tensor::uninitialized(dtype::i64, ints{before + size + after});
+        auto place = -before;
+        for (auto& v : places.mutable_data<std::int64_t>()) {
+            v = (place % size + size) % size;
+            ++place;
+        }
+        y = cx.builder().add<ops::gather>({.axis = static_cast<std::int64_t>(i)},
+                                          {y, cx.builder().constant(std::move(places))});
+    }
+    return y == cx.operand(0) ? cx.add<ops::identity>({}, {y}) : y;
+}
+} // namespace detail
+
 GSUB_INLINE value_id onnx_traits<ops::pad>::import(onnx_import_context& cx) {
     attributes_of<ops::pad> a;
     a.mode = cx.text("mode").value_or("constant");
-    if (a.mode == "wrap") cx.unsupported("mode \"wrap\"");
     if (cx.opset() < 11) {
         auto const pads = cx.integer_list("pads");
         if (!pads) cx.invalid("no pads");
@@ -97,8 +125,10 @@ GSUB_INLINE value_id onnx_traits<ops::pad>::import(onnx_import_context& cx) {
     auto const pads = cx.known_ints(1);
     auto const value = cx.has(2) ? detail::known_setting(cx, 2) : std::optional{0.0};
     auto const& x = cx.type(0);
-    if (!pads || !value || !x.ranked || x.element == dtype::undefined || (cx.has(3) && !cx.known_ints(3)))
+    if (!pads || !value || !x.ranked || x.element == dtype::undefined || (cx.has(3) && !cx.known_ints(3))) {
+        if (a.mode == "wrap") cx.unsupported("mode \"wrap\" with pads that are no constants");
         return cx.add<ops::pad>(a, cx.all_operands());
+    }
     a.value = *value;
     a.pads = *pads;
     if (cx.has(3)) { // pads of some axes become pads of all
@@ -112,7 +142,7 @@ GSUB_INLINE value_id onnx_traits<ops::pad>::import(onnx_import_context& cx) {
             a.pads[*axis + x.rank()] = (*pads)[i + axes.size()];
         }
     }
-    return cx.add<ops::pad>(a, {cx.operand(0)});
+    return a.mode == "wrap" ? detail::wrapped_around(cx, a.pads) : cx.add<ops::pad>(a, {cx.operand(0)});
 }
 
 GSUB_INLINE void onnx_traits<ops::pad>::write(onnx_export_context& cx) {
