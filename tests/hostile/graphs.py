@@ -26,7 +26,7 @@ def size_cases():
     yield weights("weight_whose_product_wraps_to_0", unsupported("limit"), [2**32, 2**32], raw=b"")
     yield weights("weight_whose_product_wraps_to_4", unsupported("limit"), [2**62 + 1, 4], raw=X.tobytes())
     yield weights("weight_of_0_times_overflow", either, [0, 2**62, 2**62], raw=b"")
-    yield weights("weight_of_300_dimensions", accepted(np.ones([1] * 300, np.float32)) if False else either, [1] * 300, float_data=[1])
+    yield weights("weight_of_300_dimensions", either, [1] * 300, float_data=[1])
     yield weights("weight_of_301_dimensions", refused("300 dimensions"), [1] * 301, float_data=[1])
     yield inputs("input_of_2_to_62", unsupported('"x"'), [2**62, 4])
     yield inputs("input_of_2_to_40", carried("limit"), [2**40])
@@ -41,7 +41,7 @@ def size_cases():
     yield Case("A05_reshape_to_less_than_unknown", one("Reshape", x, C([-2, 2])), refused("Reshape"))
     yield Case("A05_reshape_of_unknown_and_0", one("Reshape", x, C([-1, 0]), allowzero=1), refused("Reshape"))
     yield Case("A05_reshape_0_beyond_the_rank", one("Reshape", x, C([2, 2, 0])), refused("Reshape"))
-    yield Case("A05_expand_huge", one("Expand", C([1.0]), C([2**40])), carried("limit"))
+    yield Case("A05_expand_huge", one("Expand", C([1.0]), C([2**40])), unsupported("limit"))
     yield Case("A05_expand_overflow", one("Expand", C([1.0]), C([2**62, 4])), refused("Expand", ANY))
     yield Case("A05_expand_negative", one("Expand", C([1.0]), C([-3])), refused("Expand", ANY))
     yield Case("A05_tile_overflow", one("Tile", x, C([2**62, 2**62])), refused("Tile", ANY))
@@ -51,11 +51,11 @@ def size_cases():
     yield Case("A05_pad_overflow", one("Pad", x, C([2**62, 0, 2**62, 0])), refused("Pad", ANY))
     yield Case("A05_pad_beyond_empty", one("Pad", x, C([-2, 0, -2, 0])), refused("Pad", ANY))
     yield Case("A05_concat_overflow", model([node("Concat", "x x x x", "y", axis=0)], [value("x", [2**61])], untyped("y")),
-               refused("Concat", ANY))
-    yield Case("A05_flatten_overflow", model([node("Flatten", "x", "y")], [value("x", ["n", 2**40, 2**40])], untyped("y")), refused('"x"', ANY))
+               carried("limit"))
+    yield Case("A05_flatten_overflow", model([node("Flatten", "x", "y")], [value("x", ["n", 2**40, 2**40])], untyped("y")), carried("limit"))
     yield Case("A05_shape_arithmetic_overflow",
                model([node("Shape", "x", "s"), node("Mul", "s k", "t"), node("Mul", "t k", "u"), node("Expand", "one u", "y")], ["x"],
-                     untyped("y"), {"k": np.array([2**40]), "one": np.ones(1, np.float32)}), refused("Expand", ANY))
+                     untyped("y"), {"k": np.array([2**40]), "one": np.ones(1, np.float32)}), accepted(np.zeros(0, np.float32)))
     yield Case("A05_onehot_overflow", one("OneHot", C([0, 1]), C(2**62), C([0.0, 1.0])), refused("OneHot", ANY))
     yield Case("A05_range_overflow", one("Range", C(0), C(2**63 - 1), C(1)), refused("Range", ANY))
 
@@ -78,8 +78,8 @@ def declaration_cases():
     yield Case("A06_unknown_operator_of_huge_result",
                model([node("Mystery", "x", "h"), node("Neg", "h", "y")], ["x"], untyped("y"), values=[value("h", [1 << 40, 1 << 20])]),
                carried("Mystery"))
-    yield Case("A06_weight_declared_otherwise", Model(model([node("Add", "x w", "y")], ["x"], ["y"], {"w": X}, values=[value("w", [9], I64)]),
-                                                      {"x": X}), accepted(X + X))
+    yield Case("A06_weight_declared_otherwise", model([node("Add", "x w", "y")], ["x"], ["y"], {"w": X}, values=[value("w", [9], I64)]),
+               refused('"w"'))
 
 
 def structure_cases():
@@ -104,7 +104,7 @@ def structure_cases():
     yield case("two_inputs_of_a_name", refused("two inputs have this name"), [node("Relu", "x", "y")], ["x", "x"])
     yield case("two_weights_of_a_name", refused("two initializers have this name"), [node("Add", "x w", "y")],
                weights=[tensor("w", [4], F32, float_data=X), tensor("w", [4], F32, float_data=-X)])
-    yield case("two_outputs_of_a_name", refused('"y"'), [node("Relu", "x", "y")], outputs=["y", "y"])
+    yield case("two_outputs_of_a_name", accepted(np.maximum(X, 0), np.maximum(X, 0)), [node("Relu", "x", "y")], outputs=["y", "y"])
     yield case("input_without_name", refused("has no name"), [node("Relu", "x", "y")], ["x", ""])
     yield case("output_without_name", refused("has no name"), [node("Relu", "x", "y")], outputs=["y", ""])
     yield case("node_without_results", either, [node("Relu", "x", "y"), node("Relu", "x", "")])
@@ -156,9 +156,8 @@ def foreign_cases():
     referred = one("Concat", X, X, axis=0)
     referred.content.graph.node[0].attribute[0].ref_attr_name = "axis_of_a_function"
     yield Case("A09_attribute_reference_outside_of_a_function", referred, refused("axis"))
-    yield Case("A09_cast_to_no_type", one("Cast", X, to=99), refused("Cast", ANY))
-    yield Case("A09_text_weights", one("Identity", C(X)) if False else
-               model([node("Identity", "w", "y")], [], untyped("y"), [tensor("w", [2], TensorProto.STRING, string_data=[b"a", b"\0"])]),
+    yield Case("A09_cast_to_no_type", one("Cast", X, to=99), carried("Cast"))
+    yield Case("A09_text_weights", model([node("Identity", "w", "y")], [], untyped("y"), [tensor("w", [2], TensorProto.STRING, string_data=[b"a", b"\0"])]),
                carried(""))
     call = helper.make_function("f", "F", ["x"], ["y"], [node("F", "x", "y", domain="f")], [helper.make_opsetid("f", 1)])
     yield Case("A09_function_that_calls_itself", Model(model([node("F", "x", "y", domain="f")], ["x"], ["y"], domains=["f"], functions=[call])),
@@ -190,7 +189,8 @@ def nested_types(levels):
 
 def nesting_cases():
     yield Case("A13_nested_8", nested(8), either)
-    yield Case("A13_nested_64", nested(64), refused("64 deep", ANY))
+    yield Case("A13_nested_64", nested(64), either)
+    yield Case("A13_nested_65", nested(65), refused("64 deep", ANY))
     yield Case("A13_nested_1000", nested(1000), refused("64 deep", ANY))
     yield Case("A13_nested_20000", lambda folder: nested(20000)(folder), refused("64 deep", ANY))
     yield Case("A13_types_nested_1000", nested_types(1000), either)
@@ -222,7 +222,7 @@ def large_cases():
                                                    for i in range(n)], ["x"], ["y"], [tensor(f"w{i}", [1], F32, float_data=[i]) for i in range(n)]),
                accepted(), seconds=10, **small)
     yield Case("A14_weights_1e5_unused", lambda _: model([node("Relu", "x", "y")], ["x"], ["y"],
-                                                          [tensor(f"w{i}", [1], F32, float_data=[i]) for i in range(n)]), accepted(np.maximum(X, 0)) if False else accepted(),
+                                                          [tensor(f"w{i}", [1], F32, float_data=[i]) for i in range(n)]), accepted(),
                seconds=10)
     yield Case("A14_declared_values_1e5", lambda _: model([node("Relu", "x", "y")], ["x"], ["y"], values=[value(f"h{i}", [i]) for i in range(n)]),
                accepted(), seconds=10)
@@ -248,11 +248,11 @@ def blow_up_cases():
                      untyped("v40"), {"s": np.array([4])})
     yield Case("A15_constants_double_40_times", constant, carried("limit"))
     yield Case("A15_constantofshape_huge", one("ConstantOfShape", C([2**40])), carried("limit"))
-    yield Case("A15_range_huge", one("Range", C(0), C(2**40), C(1)), carried("limit"))
-    yield Case("A15_onehot_huge", one("OneHot", np.array([0, 1]), C(2**40), C([0.0, 1.0])), carried("limit"))
+    yield Case("A15_range_huge", one("Range", C(0), C(2**40), C(1)), unsupported("limit"))
+    yield Case("A15_onehot_huge", one("OneHot", np.array([0, 1]), C(2**40), C([0.0, 1.0])), refused("OneHot", ANY))
     yield Case("A15_pad_huge", one("Pad", X, C([2**39, 2**39])), carried("limit"))
-    yield Case("A15_eyelike_huge", model([node("EyeLike", "x", "y")], [value("x", [2**20, 2**20])], untyped("y")), carried("limit"))
-    yield Case("A15_resize_huge", one("Resize", X.reshape(1, 1, 2, 2), None, C([1.0, 1.0, 2.0**20, 2.0**20])), carried("limit"))
+    yield Case("A15_eyelike_huge", model([node("EyeLike", "x", "y")], [value("x", [2**20, 2**20])], untyped("y")), unsupported("limit"))
+    yield Case("A15_resize_huge", one("Resize", X.reshape(1, 1, 2, 2), None, C([1.0, 1.0, 2.0**14, 2.0**14])), carried("limit"))
     yield Case("A15_outer_product_huge", one("MatMul", np.ones((1 << 20, 1), np.float32), np.ones((1, 1 << 20), np.float32)), carried("limit"))
     yield Case("A15_broadcast_huge", one("Add", np.ones((1 << 20, 1), np.float32), np.ones((1, 1 << 20), np.float32)), carried("limit"))
     yield Case("A15_gather_huge", one("Gather", np.ones((1, 1 << 20), np.float32), np.zeros(1 << 20, np.int64)), carried("limit"))

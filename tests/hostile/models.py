@@ -91,7 +91,7 @@ def compute(case, model, inputs, folder, program, out):
     given = []
     for i, (name, value) in enumerate(inputs.items()):
         file = value if isinstance(value, pathlib.Path) else folder / f"input_{i}.npy"
-        if isinstance(value, np.ndarray):
+        if isinstance(value, (np.ndarray, np.generic)):
             np.save(file, value)
         elif isinstance(value, bytes):
             file.write_bytes(value)
@@ -154,7 +154,7 @@ def check(case, program, scratch):
 
 def check_source(case, file, folder, program):
     """Poison is not in generated source, nor in the names of its files."""
-    ended = attempt(case, folder, program, "compile", file, "-o", folder / "compiled", "--name", "m")
+    ended = attempt(case, folder, program, "compile", file, "-o", folder / "compiled", "--name", "hostile")
     if ended.status != DONE:
         raise Breach("verdict", f"compile: exit {ended.status}: {ended.message[:400]}")
     for f in (folder / "compiled").rglob("*"):

@@ -62,7 +62,8 @@ class C(np.ndarray):
     """An operand that is an initializer."""
 
     def __new__(cls, value, kind=None):
-        return np.asarray(value, kind or (np.int64 if np.asarray(value).dtype.kind == "i" else np.float32)).view(cls)
+        value = np.asarray(value)
+        return np.asarray(value, kind or (np.int64 if value.dtype.kind == "i" else np.float32)).view(cls)
 
 
 def node(op, inputs, outputs, **attributes):
@@ -82,7 +83,7 @@ def untyped(*names):
 def model(nodes, inputs, outputs, weights=(), opset=17, ir=8, values=(), domains=(), functions=()):
     """Unlike onnx.helper, checks nothing. Inputs and outputs are declared values, or names of f32 vectors of 4."""
     declared = lambda vs: [value(v, [4]) if isinstance(v, str) else v for v in vs]
-    weights = [numpy_helper.from_array(np.ascontiguousarray(w), n) if isinstance(w, np.ndarray) else w
+    weights = [numpy_helper.from_array(np.array(w, order="C"), n) if isinstance(w, np.ndarray) else w
                for n, w in dict(weights).items()] if isinstance(weights, dict) else list(weights)
     graph = helper.make_graph(nodes, "g", declared(inputs), declared(outputs), weights, value_info=list(values))
     made = onnx.ModelProto(ir_version=ir, graph=graph, functions=list(functions))

@@ -1,8 +1,9 @@
 """Rows A18 and A20: names that are poison for source, files and shells, and values that a model does not take."""
-import numpy as np
-import onnx
+import pathlib
 
-from support import F32, INVALID, UNSUPPORTED, Case, Model, accepted, either, model, node, refused, value
+import numpy as np
+
+from support import F32, INVALID, UNSUPPORTED, Case, Model, accepted, carried, either, model, node, refused, untyped, value
 
 ENVIRONMENT, USAGE = 5, 2
 X = np.array([-1, 0, 2, 3], np.float32)
@@ -64,5 +65,45 @@ def name_cases():
     yield Case("A18_keywords", Model(keywords, {"int": X}), accepted(np.exp(-np.maximum(X, 0))), compile=b"PWNED")
 
 
+def value_cases():
+    """A model that is well, and values that are not."""
+    good = model([node("Add", "x z", "y")], [value("x", [4]), value("z", [4])], ["y"])
+    npy = lambda header, data=bytes(16): b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
+    described = lambda dtype="'<f4'", shape="(4,)", order="False": f"{{'descr': {dtype}, 'fortran_order': {order}, 'shape': {shape}, }}\n"
+
+    def case(name, x, piece, **more):
+        return Case(f"A20_{name}", Model(good, {"x": x, "z": X, **more}), carried(piece, (USAGE, INVALID, UNSUPPORTED, ENVIRONMENT)))
+
+    yield case("value_of_another_shape", X[:3], "f32[3]")
+    yield case("value_of_another_rank", X.reshape(2, 2), "f32[2,2]")
+    yield case("value_without_elements", X[:0], "f32[0]")
+    yield case("value_of_another_type", X.astype(np.float64), "f64[4]")
+    yield case("value_of_integers", X.astype(np.int64), "i64[4]")
+    yield Case("A20_value_missing", Model(good, {"x": X}), carried("z", (USAGE,)))
+    yield case("value_of_no_input", X, "ghost", ghost=X)
+    yield case("file_missing", pathlib.Path("/nonexistent/x.npy"), "x.npy")
+    yield case("file_empty", b"", "input_0.npy")
+    yield case("file_of_text", b"1 2 3 4\n" * 8, "input_0.npy")
+    yield case("file_cut_off", npy(described(), bytes(15)), "input_0.npy")
+    yield case("file_too_long", npy(described(), bytes(17)), "input_0.npy")
+    yield case("file_of_huge_shape", npy(described(shape="(4611686018427387904,)")), "input_0.npy")
+    yield case("file_of_shape_that_wraps", npy(described(shape="(4611686018427387905, 4)")), "input_0.npy")
+    yield case("file_of_negative_shape", npy(described(shape="(-4,)")), "input_0.npy")
+    yield case("file_of_objects", npy(described(dtype="'|O'")), "input_0.npy")
+    yield case("file_of_texts", npy(described(dtype="'<U4'")), "input_0.npy")
+    yield case("file_of_records", npy(described(dtype="[('a', '<f4')]")), "input_0.npy")
+    yield case("file_of_code", npy("__import__('os').system('touch PWNED')\n"), "input_0.npy")
+    yield case("file_without_header", b"\x93NUMPY\x01\x00\xff\xff", "input_0.npy")
+    yield case("file_of_huge_header", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "input_0.npy")
+    yield Case("A20_big_endian_value", Model(good, {"x": X.astype(">f4"), "z": X}), either)
+    yield Case("A20_value_in_columns", Model(model([node("Add", "x z", "y")], [value("x", [2, 2]), value("z", [2, 2])], untyped("y")),
+                                             {"x": np.asfortranarray(X.reshape(2, 2)), "z": X.reshape(2, 2)}),
+               accepted((X + X).reshape(2, 2)))
+    yield Case("A20_nan_in_values", Model(good, {"x": X * np.float32(np.nan), "z": X}), accepted(X * np.float32(np.nan)))
+    wide = model([node("Add", "x z", "y")], [value("x", ["n"]), value("z", ["n"])], untyped("y"))
+    yield Case("A20_sizes_of_a_name_differ", Model(wide, {"x": X, "z": X[:3]}), carried('n', (USAGE,)))
+
+
 def cases():
     yield from name_cases()
+    yield from value_cases()
