@@ -23,7 +23,7 @@ namespace gsub::detail {
 class sum_terms {
 public:
     static constexpr std::size_t none = ~std::size_t{0};
-    static constexpr std::size_t most_of_a_side = 512;
+    static constexpr std::size_t most_of_a_side = 32;
     struct term {
         value_id value;
         value_id beside;          // what it is added to, unless that is the other side
