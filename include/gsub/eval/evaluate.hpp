@@ -63,7 +63,8 @@ using eval_table = std::span<eval_row const>;
 /// allows. *Errors* `usage` for inputs that do not fit, `unsupported` listing every operator without `evaluate<Op>`
 /// (opaque nodes, calls and `If`: see `evaluate_module`), `invalid_input` where sizes at run time contradict each
 /// other. Sizes that the graph's types tell are refused before anything is computed (`unsupported`): a tensor beyond
-/// `max_bytes`, and results that take more at one time than the process can have. With `precision::field` and `f64`, floating inputs and outputs have that element type; others are converted.
+/// `max_bytes`, and results that take more at one time than the process can have. With `precision::field` and `f64`,
+/// floating inputs and outputs have that element type; others are converted.
 GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_graph(any_graph const& g, eval_table table,
                                                                    std::span<tensor const> inputs,
                                                                    evaluate_options const& options = {});

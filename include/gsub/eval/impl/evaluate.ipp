@@ -159,8 +159,11 @@ GSUB_LAZY_BODY std::vector<tensor> random_inputs(any_graph const& g, std::uint64
         auto const count = checked_product(dims);
         auto const most = (limit - total) / std::max<std::size_t>(byte_size(element), 1);
         if (!count || static_cast<std::uint64_t>(*count) > most)
-            throw error{problem{error_code::unsupported, g.display_name(n), "input",
-                                format_text("inputs up to {} exceed the limit of {} bytes", to_string(type), limit), {}}};
+            throw error{problem{error_code::unsupported,
+                                g.display_name(n),
+                                "input",
+                                format_text("inputs up to {} exceed the limit of {} bytes", to_string(type), limit),
+                                {}}};
         total += static_cast<std::uint64_t>(*count) * byte_size(element);
         auto t = tensor::uninitialized(element, dims);
         fill_random(t, root.split(inputs.size()));

@@ -4,14 +4,13 @@
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/builder.hpp>
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -140,8 +139,9 @@ private:
             own = known_bytes(n);
             live += std::min(own, ~std::uint64_t{0} - live);
             if (live > limit)
-                throw fault(n, error_code::unsupported,
-                            format_text("results that are needed at one time take {} bytes; the limit is {}", live, limit));
+                throw fault(
+                    n, error_code::unsupported,
+                    format_text("results that are needed at one time take {} bytes; the limit is {}", live, limit));
             for (auto v : g_.operands(n))
                 if (v.valid() && --left[v.node.index] == 0) live -= bytes[v.node.index];
             if (left[n.index] == 0) live -= own;

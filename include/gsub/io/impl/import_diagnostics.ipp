@@ -16,7 +16,8 @@ GSUB_LAZY std::string beginning(std::string text, std::size_t most) {
 }
 GSUB_LAZY std::string shown_operator(std::string_view domain, std::string_view type) {
     std::string text;
-    for (char c : format_text("{}{}{}", domain, domain.empty() ? "" : ".", type)) gsub::detail::append_printable(text, c);
+    for (char c : format_text("{}{}{}", domain, domain.empty() ? "" : ".", type))
+        gsub::detail::append_printable(text, c);
     return beginning(std::move(text), most_shown / 4);
 }
 

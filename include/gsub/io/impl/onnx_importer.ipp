@@ -74,10 +74,10 @@ void onnx_importer<T>::read_opsets() {
                                format_text("versions {} and {} of operator set {}", before, v, quoted{domain}));
     }
     if (model.ir_version < 0 || model.ir_version > newest_format)
-        diagnostics_.wrong(model.ir_version < 0 ? error_code::invalid_input : error_code::unsupported, {}, {},
-                           format_text("version {} of the format; gsub reads versions up to {}", model.ir_version,
-                                       newest_format),
-                           "write the model with an older release of the onnx package");
+        diagnostics_.wrong(
+            model.ir_version < 0 ? error_code::invalid_input : error_code::unsupported, {}, {},
+            format_text("version {} of the format; gsub reads versions up to {}", model.ir_version, newest_format),
+            "write the model with an older release of the onnx package");
     auto const version = opset({});
     if (version > newest_opset)
         diagnostics_.wrong(
@@ -107,8 +107,8 @@ void onnx_importer<T>::check_attributes(std::uint32_t i) {
         names.push_back(a.name);
         if (!a.refers_to.empty())
             diagnostics_.wrong(error_code::invalid_input, symbols_.label(i), n.op_type,
-                               format_text("attribute {} refers to {} of a function; the node is in none", quoted{a.name},
-                                           quoted{a.refers_to}));
+                               format_text("attribute {} refers to {} of a function; the node is in none",
+                                           quoted{a.name}, quoted{a.refers_to}));
     }
     std::ranges::sort(names);
     if (auto const twice = std::ranges::adjacent_find(names); twice != names.end())

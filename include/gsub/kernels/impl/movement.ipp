@@ -40,7 +40,10 @@ GSUB_LAZY std::vector<border_run> border_runs(std::int64_t size, std::int64_t be
     auto const count = before + size + after;
     // Places go on evenly up to the end of the border or of the inside: a run that meets the last of them has all.
     auto const last_beside = [&](std::int64_t at) {
-        return (at < before ? std::min(before, count) : at < before + size ? std::min(before + size, count) : count) - 1;
+        return (at < before          ? std::min(before, count)
+                : at < before + size ? std::min(before + size, count)
+                                     : count) -
+               1;
     };
     for (std::int64_t at = 0; at < count; ++at) {
         if (!out.empty() && (out.back().from < 0 || out.back().extent > 1)) {
