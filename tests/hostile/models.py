@@ -63,7 +63,7 @@ def attempt(case, folder, program, *arguments):
         raise Breach("crash", f"exit {ended.status}: {what}")
     if "bad_alloc" in ended.message or "out of memory" in ended.message.lower():
         raise Breach("memory", what)
-    if len(message) > MESSAGE_BYTES:
+    if len(message) > MESSAGE_BYTES and ended.status != DONE:
         raise Breach("verdict", f"a message of more than {MESSAGE_BYTES} bytes: {what[:200]}")
     return ended
 
