@@ -429,6 +429,26 @@ TEST_CASE("a tensor beyond the limit is refused before it is allocated") {
     CHECK_FALSE(evaluate_graph(g, random_inputs(g, 1), {.compute = precision::f64, .max_bytes = 5 << 20}));
 }
 
+TEST_CASE("results that take more at one time than the process can have are refused before anything is computed") {
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {1}, "x");
+    std::vector<value_id> parts;
+    for (int i = 0; i < 1000; ++i) // 8 TiB, of which no tensor is beyond the limit
+        parts.push_back(b.add<gsub::ops::add>(
+            b.add<gsub::ops::fill>({.shape = {std::int64_t{1} << 31}}, std::span<value_id const>{}), x));
+    g.set_outputs(parts);
+    std::size_t ran = 0;
+    evaluate_options const options{.on_node = [](void* context, any_graph const&, node_id,
+                                                 std::span<tensor const>) { ++*static_cast<std::size_t*>(context); },
+                                   .context = &ran};
+    auto const r = evaluate_graph(g, random_inputs(g, 1), options);
+    REQUIRE_FALSE(r);
+    CHECK(r.error().code() == error_code::unsupported);
+    CHECK(says(r.error().message(), "results that are needed at one time take"));
+    CHECK(ran == 0);
+}
+
 TEST_CASE("an error while running names the node") {
     graph g;
     graph_builder b{g};

@@ -592,6 +592,50 @@ TEST_CASE("faults of weights are refused and the weight is named") {
                "in field 7"));
 }
 
+TEST_CASE("a weight that is not what it is declared as is refused, and so is an element type that ONNX has not") {
+    auto const bad = error_code::invalid_input;
+    w::model m;
+    m.weight(w::floats("w", {3}, {1, 2, 3})).add("Relu", {"w"}, {"y"}).out("y");
+    CHECK(model_checks::read(w::model{m}.in("w", {3})));
+    CHECK(model_checks::read(w::model{m}.in("w", {"n"})));
+    CHECK(says(w::model{m}.in("w", {3}, w::i64), bad, "it is f32[3] and is declared as i64[3]"));
+    CHECK(says(w::model{m}.in("w", {4}), bad, "declared as f32[4]"));
+    CHECK(says(w::model{m}.in("w", {1, 3}), bad, "declared as f32[1,3]"));
+    for (int number : {0, 99, -1}) {
+        w::model other;
+        other.weight(w::raw_tensor("w", number, {1}, "1234")).add("Relu", {"w"}, {"y"}).out("y");
+        CHECK(says(other, bad, "element type number"));
+    }
+}
+
+TEST_CASE("a faulty weight is the only problem that is told of it") {
+    w::model m;
+    m.in("x", {3}).weight(w::floats("w", {3}, {1, 2})).add("Add", {"x", "w"}, {"y"}).out("y");
+    auto const g = model_checks::read(m);
+    REQUIRE_FALSE(g);
+    CHECK(g.error().problems().size() == 1);
+}
+
+TEST_CASE("attributes that are given twice or refer to a function that is not there are refused") {
+    auto const bad = error_code::invalid_input;
+    CHECK(says(one_output({w::node("Softmax", {"x"}, {"y"}, {w::integer("axis", 0), w::integer("axis", 1)})}), bad,
+               "attribute \"axis\" is given twice"));
+    auto const reference = w::integer("axis", 0) + w::made([](w::pbf_writer& p) { p.add_bytes(21, "outer"); });
+    CHECK(says(one_output({w::node("Softmax", {"x"}, {"y"}, {reference})}), bad, "refers to \"outer\""));
+}
+
+TEST_CASE("names of any length and kind are told in reports that stay short and printable") {
+    std::string const name(70'000, 'n');
+    w::model m;
+    m.in("x", {2}).add("Add", {"x", name}, {"y"}, {}, name).out("y");
+    auto const g = model_checks::read(m);
+    REQUIRE_FALSE(g);
+    CHECK(g.error().message().size() < 4096);
+    model_checks::note_taker notes;
+    static_cast<void>(loaded(one_output({w::node("Odd\nname\x1b", {"x"}, {"y"})}), {.observe = &notes}));
+    CHECK(notes.heard("Odd\\x0aname\\x1b"));
+}
+
 TEST_CASE("operator sets beyond what gsub reads, missing or contradictory ones are refused") {
     auto m = one_output({w::node("Relu", {"x"}, {"y"})});
     m.opset = io::newest_opset + 1;

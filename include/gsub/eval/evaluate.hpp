@@ -62,7 +62,9 @@ using eval_table = std::span<eval_row const>;
 /// Evaluates a graph: computes its outputs for inputs in signature order. Inputs may have any shape that their type
 /// allows. *Errors* `usage` for inputs that do not fit, `unsupported` listing every operator without `evaluate<Op>`
 /// (opaque nodes, calls and `If`: see `evaluate_module`), `invalid_input` where sizes at run time contradict each
-/// other. With `precision::field` and `f64`, floating inputs and outputs have that element type; others are converted.
+/// other. Sizes that the graph's types tell are refused before anything is computed (`unsupported`): a tensor beyond
+/// `max_bytes`, and results that take more at one time than the process can have. With `precision::field` and `f64`,
+/// floating inputs and outputs have that element type; others are converted.
 GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_graph(any_graph const& g, eval_table table,
                                                                    std::span<tensor const> inputs,
                                                                    evaluate_options const& options = {});
@@ -97,6 +99,7 @@ GSUB_LAZY void evaluate_node(dialect const& d, eval_table table, std::uint16_t r
 GSUB_LAZY [[nodiscard]] tensor to_precision(tensor const& t, precision p);
 
 /// Random inputs of a graph, seeded: normal for floating types, 0 or 1 for integers. Sizes that are not fixed become 1.
+/// *Errors* throws `error` (`unsupported`) where they take more than the process can have.
 GSUB_LAZY [[nodiscard]] std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed);
 
 // ---- rows

@@ -62,7 +62,8 @@ struct onnx_tensor {
 struct onnx_attribute {
     std::string_view name;
     onnx_attribute_type type = onnx_attribute_type::undefined;
-    std::string_view message; ///< the whole attribute
+    std::string_view refers_to; ///< attribute of the function around the node, whose value it has
+    std::string_view message;   ///< the whole attribute
 };
 
 struct onnx_node {

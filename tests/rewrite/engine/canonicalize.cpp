@@ -496,6 +496,19 @@ TEST_CASE("what nothing reads is erased, inputs stay") {
     CHECK(g.size() == 4);
 }
 
+TEST_CASE("concats of concats that share their operands 40 times over stay as small as they are") {
+    graph g;
+    graph_builder b{g};
+    auto v = b.input(dtype::f32, {2}, "x");
+    for (int i = 0; i < 40; ++i) v = b.add<ops::concat>({.axis = 0}, {v, v});
+    b.outputs({v});
+    canonicalize(g);
+    std::size_t operands = 0;
+    for (auto n : g.order()) operands += g.operand_count(n);
+    CHECK(operands < 10'000);
+    CHECK(to_string(g.type(g.output(0))) == "f32[2199023255552]");
+}
+
 TEST_CASE("long chains are cleaned in time that grows as they do, without recursion") {
     auto g = made([](graph_builder& to) {
         auto v = to.input(dtype::f32, {2}, "x");

@@ -148,12 +148,24 @@ evaluate_graph(any_graph const& g, eval_table table, std::span<tensor const> inp
 
 GSUB_LAZY_BODY std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed) {
     std::vector<tensor> inputs;
+    std::uint64_t total = 0;
+    auto const limit = detail::process_memory();
     random_stream const root{seed};
     for (auto n : g.inputs()) {
         auto const& type = g.type({n, 0});
         ints dims;
         for (auto d : type.dims) dims.push_back(d.fixed() ? d.size() : 1);
-        auto t = tensor::uninitialized(type.element == dtype::undefined ? dtype::f32 : type.element, dims);
+        auto const element = type.element == dtype::undefined ? dtype::f32 : type.element;
+        auto const count = checked_product(dims);
+        auto const most = (limit - total) / std::max<std::size_t>(byte_size(element), 1);
+        if (!count || static_cast<std::uint64_t>(*count) > most)
+            throw error{problem{error_code::unsupported,
+                                g.display_name(n),
+                                "input",
+                                format_text("inputs up to {} exceed the limit of {} bytes", to_string(type), limit),
+                                {}}};
+        total += static_cast<std::uint64_t>(*count) * byte_size(element);
+        auto t = tensor::uninitialized(element, dims);
         fill_random(t, root.split(inputs.size()));
         inputs.push_back(std::move(t));
     }

@@ -4,9 +4,13 @@
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/builder.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,6 +21,17 @@ namespace gsub::detail {
 GSUB_LAZY dtype storage_type(dtype declared, precision p) {
     if (!is_floating(declared) || p == precision::native) return declared;
     return p == precision::f64 ? dtype::f64 : dtype::field61;
+}
+
+// Memory that the process can have: that of the machine, or what the system's limits leave.
+GSUB_LAZY std::uint64_t process_memory() {
+    auto const pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
+    auto bytes = pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size)
+                                       : ~std::uint64_t{0};
+    for (auto const what : {RLIMIT_AS, RLIMIT_DATA})
+        if (::rlimit r{}; ::getrlimit(what, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
+            bytes = std::min<std::uint64_t>(bytes, r.rlim_cur);
+    return bytes;
 }
 
 /// The functions that the `If` nodes of a graph may call, each without calls.
@@ -40,6 +55,7 @@ public:
         for (auto n : g_.order())
             for (auto v : g_.operands(n))
                 if (v.valid()) ++uses_left_[v.node.index];
+        check_sizes();
         inline_executor alone;
         threads_ = options_.threads ? options_.threads : &alone;
         std::vector<tensor> outputs;
@@ -91,6 +107,45 @@ private:
         auto const [found, added] = size_places_.emplace(name, static_cast<std::uint32_t>(named_sizes_.size()));
         if (added) named_sizes_.push_back(here);
         return named_sizes_[found->second];
+    }
+
+    // Bytes of a node's results that take memory of their own, as far as the graph knows them.
+    std::uint64_t known_bytes(node_id n) const {
+        if (g_.is<ops::input>(n) || g_.is<ops::constant>(n)) return 0;
+        std::uint64_t sum = 0;
+        for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
+            if (auto const& t = g_.type({n, port}); t.is_static()) sum += checked_bytes(n, t);
+        return sum;
+    }
+    std::uint64_t checked_bytes(node_id n, tensor_type const& t) const {
+        auto const count = t.elements();
+        auto const each = std::max<std::size_t>(byte_size(storage_type(t.element, options_.compute)), 1);
+        if (!count || static_cast<std::uint64_t>(*count) > options_.max_bytes / each)
+            throw fault(
+                n, error_code::unsupported,
+                format_text("a result of type {} exceeds the limit of {} bytes", to_string(t), options_.max_bytes));
+        return static_cast<std::uint64_t>(*count) * each;
+    }
+
+    // Refuses what cannot end well before anything is computed.
+    void check_sizes() const {
+        auto const limit = process_memory();
+        auto left = uses_left_;
+        std::vector<std::uint64_t> bytes(g_.capacity(), 0);
+        std::uint64_t live = 0;
+        for (auto n : g_.order()) {
+            if (n == g_.return_node()) break;
+            auto& own = bytes[n.index];
+            own = known_bytes(n);
+            live += std::min(own, ~std::uint64_t{0} - live);
+            if (live > limit)
+                throw fault(
+                    n, error_code::unsupported,
+                    format_text("results that are needed at one time take {} bytes; the limit is {}", live, limit));
+            for (auto v : g_.operands(n))
+                if (v.valid() && --left[v.node.index] == 0) live -= bytes[v.node.index];
+            if (left[n.index] == 0) live -= own;
+        }
     }
 
     tensor take_output(value_id v) const {
@@ -146,14 +201,8 @@ private:
         auto const types = result_types(n, as_span(tensors), as_span(declared));
         results.reserve(types.size());
         for (auto const& t : types) {
-            auto const count = t.elements();
-            auto const storage = storage_type(t.element, options_.compute);
-            if (!count ||
-                static_cast<std::uint64_t>(*count) > options_.max_bytes / std::max<std::size_t>(byte_size(storage), 1))
-                throw fault(
-                    n, error_code::unsupported,
-                    format_text("a result of type {} exceeds the limit of {} bytes", to_string(t), options_.max_bytes));
-            results.push_back(tensor::uninitialized(storage, t.sizes()));
+            static_cast<void>(checked_bytes(n, t));
+            results.push_back(tensor::uninitialized(storage_type(t.element, options_.compute), t.sizes()));
         }
         op_call_args args{&g_.op(n),         g_.attributes(n),
                           as_span(tensors),  {results.data(), results.size()},

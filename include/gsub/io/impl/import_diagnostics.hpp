@@ -1,6 +1,7 @@
 // import_diagnostics: what an importer has to say about a model.
 #pragma once
 
+#include <gsub/core/config.hpp>
 #include <gsub/core/result.hpp>
 #include <gsub/io/impl/options_fwd.hpp>
 
@@ -10,6 +11,12 @@
 #include <vector>
 
 namespace gsub::io::detail {
+
+/// Bytes of a name or a reason that are told.
+inline constexpr std::size_t most_shown = 1024;
+
+/// An operator as a report names it: made printable and short.
+GSUB_LAZY std::string shown_operator(std::string_view domain, std::string_view type);
 
 /// Collects the problems of a model, which are reported together, and passes notes on.
 template <class = void>

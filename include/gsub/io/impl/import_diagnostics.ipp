@@ -1,17 +1,33 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/core/quoted.hpp>
 #include <gsub/io/impl/import_diagnostics.hpp>
 #include <gsub/io/onnx_import.hpp>
 
 namespace gsub::io::detail {
+
+// The beginning of a text that a model gives, so that a report stays one that can be read.
+GSUB_LAZY std::string beginning(std::string text, std::size_t most) {
+    if (text.size() <= most) return text;
+    auto end = most;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end; // within a character
+    return format_text("{}... ({} bytes)", text.substr(0, end), text.size());
+}
+GSUB_LAZY std::string shown_operator(std::string_view domain, std::string_view type) {
+    std::string text;
+    for (char c : format_text("{}{}{}", domain, domain.empty() ? "" : ".", type))
+        gsub::detail::append_printable(text, c);
+    return beginning(std::move(text), most_shown / 4);
+}
 
 template <class T>
 void import_diagnostics<T>::wrong(error_code code, std::string_view node, std::string_view op, std::string reason,
                                   std::string hint) {
     ++problem_count_;
     if (problems_.empty() || problems_.size() < options_.limits.max_problems)
-        problems_.push_back({code, std::string{node}, std::string{op}, std::move(reason), std::move(hint)});
+        problems_.push_back({code, beginning(std::string{node}, most_shown), shown_operator({}, op),
+                             beginning(std::move(reason), most_shown), std::move(hint)});
 }
 
 template <class T>
@@ -28,7 +44,7 @@ void import_diagnostics<T>::give_up_if_wrong() {
 
 template <class T>
 void import_diagnostics<T>::note(std::string text) {
-    if (options_.observe) options_.observe->on_note(text);
+    if (options_.observe) options_.observe->on_note(beginning(std::move(text), most_shown));
 }
 
 } // namespace gsub::io::detail

@@ -34,6 +34,7 @@ private:
     [[nodiscard]] std::int64_t opset(std::string_view domain) const;
     void read_opsets();
     [[nodiscard]] bool has_standard_operators();
+    void check_attributes(std::uint32_t i);
     void make_node(std::uint32_t i);
     imported_node import_node(std::uint32_t i, std::vector<value_id> const& operands, std::size_t results);
     node_id make_opaque(std::uint32_t i, std::vector<value_id> operands, std::span<std::string_view const> outputs,

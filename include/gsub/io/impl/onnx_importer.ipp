@@ -73,6 +73,11 @@ void onnx_importer<T>::read_opsets() {
             diagnostics_.wrong(error_code::invalid_input, {}, {},
                                format_text("versions {} and {} of operator set {}", before, v, quoted{domain}));
     }
+    if (model.ir_version < 0 || model.ir_version > newest_format)
+        diagnostics_.wrong(
+            model.ir_version < 0 ? error_code::invalid_input : error_code::unsupported, {}, {},
+            format_text("version {} of the format; gsub reads versions up to {}", model.ir_version, newest_format),
+            "write the model with an older release of the onnx package");
     auto const version = opset({});
     if (version > newest_opset)
         diagnostics_.wrong(
@@ -93,9 +98,28 @@ void onnx_importer<T>::read_opsets() {
     values_.graph().set_info(std::move(info));
 }
 
+// An attribute has one value, of the node's own: references are those of functions.
+template <class T>
+void onnx_importer<T>::check_attributes(std::uint32_t i) {
+    auto const& n = task_.model.graph.nodes[i];
+    std::vector<std::string_view> names;
+    for (auto const& a : n.attributes) {
+        names.push_back(a.name);
+        if (!a.refers_to.empty())
+            diagnostics_.wrong(error_code::invalid_input, symbols_.label(i), n.op_type,
+                               format_text("attribute {} refers to {} of a function; the node is in none",
+                                           quoted{a.name}, quoted{a.refers_to}));
+    }
+    std::ranges::sort(names);
+    if (auto const twice = std::ranges::adjacent_find(names); twice != names.end())
+        diagnostics_.wrong(error_code::invalid_input, symbols_.label(i), n.op_type,
+                           format_text("attribute {} is given twice", quoted{*twice}));
+}
+
 template <class T>
 void onnx_importer<T>::make_node(std::uint32_t i) {
     auto const& n = task_.model.graph.nodes[i];
+    check_attributes(i);
     auto outputs = n.outputs;
     while (outputs.size() > 1 && outputs.back().empty()) outputs.pop_back();
     std::vector<value_id> operands;
@@ -194,7 +218,7 @@ node_id onnx_importer<T>::make_opaque(std::uint32_t i, std::vector<value_id> ope
             auto const field = r.field();
             w.bytes(field, r.bytes());
         }
-    opaque_[format_text("{}{}{}", n.domain, n.domain.empty() ? "" : ".", n.op_type)].push_back(reason.reason);
+    opaque_[shown_operator(n.domain, n.op_type)].push_back(reason.reason);
     return values_.add_opaque(
         {.domain = std::string{n.domain}, .op_type = std::string{n.op_type}, .reason = reason.reason}, blob, operands,
         outputs);

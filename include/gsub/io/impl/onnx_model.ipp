@@ -267,6 +267,8 @@ GSUB_LAZY_BODY onnx_node parse_onnx_node(std::string_view text) {
                     a.name = f.bytes();
                 else if (f.field() == 20 && f.is_varint())
                     a.type = static_cast<onnx_attribute_type>(f.integer());
+                else if (f.field() == 21 && f.is_bytes())
+                    a.refers_to = f.bytes();
             n.attributes.push_back(a);
             break;
         }

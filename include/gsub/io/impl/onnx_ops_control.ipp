@@ -20,6 +20,7 @@ GSUB_INLINE value_id onnx_traits<ops::constant>::import(onnx_import_context& cx)
     if (auto const v = cx.real_list("value_floats"))
         return cx.builder().constant(
             tensor::from<double>(ints{static_cast<std::int64_t>(v->size())}, *v).converted_to(dtype::f32));
+    if (!cx.unread_attribute()) cx.invalid("it has no value");
     cx.unsupported("a constant that is neither a dense tensor nor a number");
 }
 

@@ -91,6 +91,7 @@ GSUB_INLINE value_id onnx_traits<ops::layer_norm>::import(onnx_import_context& c
         a.axis -= static_cast<std::int64_t>(x.rank()); // one form for all
     else if (!x.ranked && a.axis >= 0)
         cx.unsupported(format_text("axis {} of a tensor of unknown rank", a.axis));
+    if (cx.results() > 3) cx.invalid(format_text("{} results; it has 3", cx.results()));
     auto const statistics = cx.result_is_read(1) || cx.result_is_read(2);
     if (statistics && cx.type(0).element != dtype::f32)
         cx.unsupported("mean and inverse deviation as results, of another element type than f32");

@@ -70,6 +70,7 @@ GSUB_INLINE value_id onnx_import_context::add_by_fields(std::uint16_t row) {
             break;
         case field_type::real: // defaults are floats too: ONNX has no wider attributes
             values[i] = real(name).value_or(static_cast<double>(static_cast<float>(values[i].real())));
+            if (!std::isfinite(values[i].real())) unsupported(format_text("{} {}", name, values[i].real()));
             break;
         case field_type::text:
             assign(values[i], text(name));

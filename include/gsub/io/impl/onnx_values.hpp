@@ -65,6 +65,7 @@ private:
     [[nodiscard]] tensor_type type_of(onnx_value const& v) const;
     type_id declared_type(std::string_view name);
     void remember_if_foreign(onnx_value const& v);
+    void check_weight(onnx_value const& v);
     value_id opaque_constant(onnx_tensor const& t, std::string_view name, std::string const& reason);
 
     onnx_model const& model_;

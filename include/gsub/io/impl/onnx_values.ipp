@@ -29,8 +29,24 @@ tensor_type onnx_values<T>::type_of(onnx_value const& v) const {
     return t;
 }
 
+// A weight that is declared too is what it is declared as.
+template <class T>
+void onnx_values<T>::check_weight(onnx_value const& v) {
+    auto const* const t = symbols_.initializer(v.name);
+    if (!t || !v.is_tensor || std::ranges::any_of(t->dims, [](auto d) { return d < 0 || d > max_size; })) return;
+    auto const declared = type_of(v);
+    auto const element = dtype_of_onnx(t->data_type);
+    if (!element || v.data_type == 0) return;
+    tensor_type const own{*element, std::span<std::int64_t const>{t->dims}};
+    if (v.data_type != t->data_type || !compatible(own, declared))
+        diagnostics_.wrong(error_code::invalid_input, v.name, "initializer",
+                           format_text("it is {} and is declared as {}", to_string(own), to_string(declared)));
+}
+
 template <class T>
 void onnx_values<T>::make_inputs() {
+    for (auto const* list : {&model_.graph.inputs, &model_.graph.values})
+        for (auto const& v : *list) check_weight(v);
     for (auto const* v : symbols_.signature()) {
         auto const type = type_of(*v);
         for (auto const& d : v->dims)
@@ -82,7 +98,7 @@ value_id onnx_values<T>::value(std::string_view name) {
         for (auto const& p : e.problems())
             diagnostics_.wrong(p.code, name, "initializer",
                                p.node.empty() ? p.reason : format_text("{}: {}", quoted{p.node}, p.reason), p.hint);
-        made = graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
+        made = graph_.add_input(type_id{}, {}); // something to go on with, which fits everywhere
     }
     return values_[name] = made;
 }
@@ -98,7 +114,7 @@ value_id onnx_values<T>::opaque_constant(onnx_tensor const& t, std::string_view 
         diagnostics_.wrong(
             error_code::unsupported, name, "initializer",
             format_text("element type number {} with elements in a file of their own or beyond 1 GiB", t.data_type));
-        return graph_.add_constant(tensor::zeros(dtype::f32, ints{0}));
+        return graph_.add_input(type_id{}, {});
     }
     std::string node;
     wire_writer w{node};

@@ -10,11 +10,16 @@
 
 namespace gsub::io::detail {
 
+// Of `TensorProto.DataType`, types that gsub does not compute with among them.
+inline constexpr std::int64_t last_element_type = 28;
+
 template <class T>
 tensor tensor_reader<T>::read(onnx_tensor const& t) {
     for (auto d : t.dims)
         if (d < 0) malformed(format_text("a negative dimension in {}", to_string(attribute_value{t.dims})));
     auto const element = dtype_of_onnx(t.data_type);
+    if (t.data_type < 1 || t.data_type > last_element_type)
+        malformed(format_text("element type number {}; ONNX has 1 to {}", t.data_type, last_element_type));
     if (!element)
         throw not_supported{
             {error_code::unsupported, std::string{t.name}, {}, format_text("element type number {}", t.data_type), {}}};

@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,7 @@ private:
     std::map<value_id, std::string> names_;
     std::vector<std::string> outputs_;
     std::map<node_id, std::vector<std::pair<value_id, std::string>>> copies_; // by the source's node
+    std::unordered_map<std::string, value_id> copied_;                        // by the copy's name
 };
 
 } // namespace gsub::io::detail

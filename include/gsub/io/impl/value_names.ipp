@@ -56,8 +56,7 @@ void value_names<T>::fix(value_id v, std::string name) {
         unique_.take(name);
         names_.emplace(v, std::move(name));
     } else if (known == names_.end() || known->second != name) {
-        auto& copies = copies_[v.node];
-        if (contains(copies, std::pair{v, name})) return;
+        if (auto const copy = copied_.find(name); copy != copied_.end() && copy->second == v) return;
         if (!unique_.take(name))
             throw error{problem{error_code::unsupported,
                                 std::move(name),
@@ -65,7 +64,8 @@ void value_names<T>::fix(value_id v, std::string name) {
                                 "two values must have this name: inputs, outputs and values that subgraphs read keep "
                                 "theirs",
                                 "give the outputs other names"}};
-        copies.emplace_back(v, std::move(name));
+        copied_.emplace(name, v);
+        copies_[v.node].emplace_back(v, std::move(name));
     }
 }
 

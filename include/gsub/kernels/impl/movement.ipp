@@ -38,7 +38,26 @@ GSUB_LAZY std::vector<border_run> border_runs(std::int64_t size, std::int64_t be
     };
     std::vector<border_run> out;
     auto const count = before + size + after;
+    // Places go on evenly up to the end of the border or of the inside: a run that meets the last of them has all.
+    auto const last_beside = [&](std::int64_t at) {
+        return (at < before          ? std::min(before, count)
+                : at < before + size ? std::min(before + size, count)
+                                     : count) -
+               1;
+    };
     for (std::int64_t at = 0; at < count; ++at) {
+        if (!out.empty() && (out.back().from < 0 || out.back().extent > 1)) {
+            auto& run = out.back();
+            auto const last = last_beside(at);
+            auto const meets = [&](std::int64_t p) {
+                return place(p) == (run.from < 0 ? -1 : run.from + (p - run.first) * run.step);
+            };
+            if (meets(at) && meets(last)) {
+                run.extent += last + 1 - at;
+                at = last;
+                continue;
+            }
+        }
         auto const x = place(at);
         if (!out.empty()) {
             auto& run = out.back();

@@ -130,16 +130,20 @@ private:
     // Buffers, and which rows and elements are kept.
     void declare() {
         std::vector<std::vector<std::size_t>> stages(values_.count()); // in which a value is computed
-        auto const visit = [&](auto const& self, std::size_t v, std::size_t in_stage) -> void {
-            if (!values_.is_op(v) || values_.uniform(v)) return;
-            auto& in = stages[v];
-            if (std::find(in.begin(), in.end(), in_stage) != in.end()) return;
-            in.push_back(in_stage);
-            values_.each_operand(values_.op_of(v), [&](std::size_t o) { self(self, o, in_stage); });
+        auto const visit = [&](std::size_t root, std::size_t in_stage) {
+            for (std::vector<std::size_t> open{root}; !open.empty();) {
+                auto const v = open.back();
+                open.pop_back();
+                if (!values_.is_op(v) || values_.uniform(v)) continue;
+                auto& in = stages[v];
+                if (std::find(in.begin(), in.end(), in_stage) != in.end()) continue;
+                in.push_back(in_stage);
+                values_.each_operand(values_.op_of(v), [&](std::size_t o) { open.push_back(o); });
+            }
         };
         for (auto v = p_.arrays.size(); v < values_.count(); ++v)
-            if (reduces(values_.op_of(v))) visit(visit, value_index(values_.op_of(v).what.left), v);
-        for (auto const& r : p_.results) visit(visit, value_index(r.value), values_.count());
+            if (reduces(values_.op_of(v))) visit(value_index(values_.op_of(v).what.left), v);
+        for (auto const& r : p_.results) visit(value_index(r.value), values_.count());
         std::map<dtype, std::int64_t> kept_rows, kept_scalars; // by type
         for (auto v = p_.arrays.size(); v < values_.count(); ++v) {
             if (!values_.uniform(v) && stages[v].size() > 1 && values_.costs(v)) row_[v] = kept_rows[values_.type(v)]++;
@@ -194,8 +198,28 @@ private:
     [[nodiscard]] loop::affine place_in_row(stage const& s) const {
         return s.at.back() * step_[0] + beside(s) * step_[1];
     }
+    // A value and those before it, in the order of the operands, without recursion: a sum may have 1e5 terms.
     value compute(stage& s, std::size_t v) const {
-        if (!s.known[v]) s.known[v] = compute_new(s, v);
+        small_vector<std::size_t, 16> open;
+        open.push_back(v);
+        while (!open.empty()) {
+            auto const next = open.back();
+            if (s.known[next]) {
+                open.pop_back();
+                continue;
+            }
+            auto const before = open.size();
+            if (values_.is_op(next) && !stored_[next])
+                values_.each_operand(values_.op_of(next), [&](std::size_t o) {
+                    if (!s.known[o]) open.push_back(o);
+                });
+            if (open.size() > before) { // the first operand on top
+                std::reverse(open.begin() + static_cast<std::ptrdiff_t>(before), open.end());
+                continue;
+            }
+            s.known[next] = compute_new(s, next);
+            open.pop_back();
+        }
         return *s.known[v];
     }
     value compute_new(stage& s, std::size_t v) const {
@@ -209,7 +233,7 @@ private:
             if (scalar_[v] >= 0) return s.e.at(scalars_.at(values_.type(v)), {loop::affine{scalar_[v]}, beside(s)});
             return s.e.at(rows_.at(values_.type(v)), {loop::affine{row_[v]}, place_in_row(s)});
         }
-        return apply(s.e, values_.op_of(v).what, [&](std::size_t o) { return compute(s, o); });
+        return apply(s.e, values_.op_of(v).what, [&](std::size_t o) { return *s.known[o]; });
     }
 
     // Rows of this level that later stages read.

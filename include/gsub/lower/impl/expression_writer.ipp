@@ -93,6 +93,7 @@ template <class = void>
 class expression_writer {
 public:
     using array_test = function_ref<bool(value_id)>;
+    static constexpr std::size_t most_operands = 48; // of a node: a kernel has fewer than 64 buffers
 
     /// `takes` says whether the kernel may read a value. With `rows` the kernel is one of rows; others compute f32.
     expression_writer(any_graph const& g, std::span<scalar_row const> scalars, ints frame, bool rows, array_test takes)
@@ -127,7 +128,8 @@ public:
     bool add(node_id n) {
         auto const saved_ops = ops_.size(), saved_arrays = arrays_.size(), saved_from = frame_.row_from();
         scalar_builder b{ops_, op_mark};
-        if (auto const v = translate(b, g_, n, [&](value_id o) { return operand(b, o); })) {
+        if (auto const v = translate(b, g_, n, [&](value_id o) { return operand(b, o); });
+            v && ops_.size() <= most_operations) {
             // Rounded after each operator, so that it makes no difference which of them share a kernel.
             auto const result = cast(*v, g_.type({n, 0}).element);
             if (auto const number = b.number_of(result)) {
@@ -317,6 +319,8 @@ private:
         if (found == made.end()) return std::nullopt;
         return found->second;
     }
+
+    static constexpr std::size_t most_operations = 384; // a kernel is lowered by recursion over its expression
 
     any_graph const& g_;
     std::span<scalar_row const> scalars_;

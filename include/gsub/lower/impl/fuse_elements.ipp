@@ -26,9 +26,10 @@ GSUB_LAZY [[nodiscard]] bool escapes(any_graph const& g, expression_writer<> con
 GSUB_LAZY [[nodiscard]] bool may_be_expressed(fusion_scope const& s, node_id n) {
     auto const& g = s.graph();
     auto const& scalars = s.rules().scalars;
-    return g.result_count(n) == 1 && (g.op(n).composite || (!scalars.empty() && scalars[g.row(n)].lower) ||
-                                      g.is<ops::reduce_sum>(n) || g.is<ops::reduce_mean>(n) ||
-                                      g.is<ops::reduce_max>(n) || g.is<ops::softmax>(n) || g.is<ops::fast_softmax>(n));
+    return g.result_count(n) == 1 && g.operand_count(n) <= expression_writer<>::most_operands &&
+           (g.op(n).composite || (!scalars.empty() && scalars[g.row(n)].lower) || g.is<ops::reduce_sum>(n) ||
+            g.is<ops::reduce_mean>(n) || g.is<ops::reduce_max>(n) || g.is<ops::softmax>(n) ||
+            g.is<ops::fast_softmax>(n));
 }
 // Whether all operands of a node are there by the time of the kernel.
 GSUB_LAZY [[nodiscard]] bool can_join(fusion_scope const& s, expression_writer<> const& w, node_id n) {

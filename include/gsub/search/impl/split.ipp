@@ -37,34 +37,65 @@ struct cut_network {
     std::uint32_t source, sink;
 };
 
-// Without what is held at its ends.
-GSUB_INLINE cut_network network_of(split_problem const& p, std::vector<std::uint32_t> const& nodes) {
-    constexpr auto outside = 0xffffffffu;
-    auto const count = static_cast<std::uint32_t>(nodes.size());
-    std::vector<std::uint32_t> local(p.sizes.size(), outside);
-    for (std::uint32_t i = 0; i < count; ++i) local[nodes[i]] = i;
-
+/// Some ascending nodes of a split problem, the edges between them, and what ties them.
+struct piece {
+    std::vector<std::uint32_t> nodes;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
     std::vector<tie> ties;
-    for (auto const& t : p.ties) {
-        std::vector<std::uint32_t> inside;
-        for (auto n : t.nodes)
-            if (local[n] != outside) inside.push_back(local[n]);
-        if (inside.size() >= 2 && t.weight > 0) ties.push_back({std::move(inside), t.weight});
+};
+
+/// Cuts pieces out of larger ones: in time of the larger one, however large the whole problem is.
+class piece_cutter {
+public:
+    static constexpr auto outside = 0xffffffffu;
+    explicit piece_cutter(std::size_t nodes) : local_(nodes, outside) {}
+
+    /// The part of a piece that these of its nodes are.
+    [[nodiscard]] piece cut(piece const& from, std::vector<std::uint32_t> nodes) {
+        piece out{std::move(nodes), {}, {}};
+        number(out);
+        for (auto const& e : from.edges)
+            if (place(e.first) != outside && place(e.second) != outside) out.edges.push_back(e);
+        for (auto const& t : from.ties) {
+            std::vector<std::uint32_t> inside;
+            for (auto n : t.nodes)
+                if (place(n) != outside) inside.push_back(n);
+            if (inside.size() >= 2 && t.weight > 0) out.ties.push_back({std::move(inside), t.weight});
+        }
+        forget(out);
+        return out;
     }
-    cut_network out{flow_network{nodes.size() + 2 + 2 * ties.size()}, count, count + 1};
+    void number(piece const& p) {
+        for (std::uint32_t i = 0; i < p.nodes.size(); ++i) local_[p.nodes[i]] = i;
+    }
+    void forget(piece const& p) {
+        for (auto n : p.nodes) local_[n] = outside;
+    }
+    /// Place among the nodes of the piece that is numbered.
+    [[nodiscard]] std::uint32_t place(std::uint32_t node) const { return local_[node]; }
+
+private:
+    std::vector<std::uint32_t> local_;
+};
+
+// Without what is held at its ends.
+GSUB_INLINE cut_network network_of(piece const& p, piece_cutter& cutter) {
+    auto const count = static_cast<std::uint32_t>(p.nodes.size());
+    cutter.number(p);
+    cut_network out{flow_network{p.nodes.size() + 2 + 2 * p.ties.size()}, count, count + 1};
     // A tie is a narrow edge between two nodes of its own, into which and out of which its members lead.
-    for (std::uint32_t i = 0; i < ties.size(); ++i) {
+    for (std::uint32_t i = 0; i < p.ties.size(); ++i) {
         auto const in = count + 2 + 2 * i, from = in + 1;
-        out.net.connect(in, from, ties[i].weight);
-        for (auto n : ties[i].nodes) {
-            out.net.connect(n, in, flow_network::unlimited);
-            out.net.connect(from, n, flow_network::unlimited);
+        out.net.connect(in, from, p.ties[i].weight);
+        for (auto n : p.ties[i].nodes) {
+            out.net.connect(cutter.place(n), in, flow_network::unlimited);
+            out.net.connect(from, cutter.place(n), flow_network::unlimited);
         }
     }
     // What comes before a node of the first side is on the first side.
     for (auto const& [from, to] : p.edges)
-        if (local[from] != outside && local[to] != outside)
-            out.net.connect(local[to], local[from], flow_network::unlimited);
+        out.net.connect(cutter.place(to), cutter.place(from), flow_network::unlimited);
+    cutter.forget(p);
     return out;
 }
 
@@ -94,10 +125,11 @@ GSUB_INLINE void grow_to_middle(std::vector<bool>& first, cut_network const& cut
     }
 }
 
-GSUB_INLINE bisection bisect(split_problem const& p, std::vector<std::uint32_t> const& nodes, std::uint64_t total,
+GSUB_INLINE bisection bisect(split_problem const& p, piece const& part, piece_cutter& cutter, std::uint64_t total,
                              double least_share) {
+    auto const& nodes = part.nodes;
     auto const count = static_cast<std::uint32_t>(nodes.size());
-    auto cut = network_of(p, nodes);
+    auto cut = network_of(part, cutter);
     auto const share = static_cast<std::uint64_t>(static_cast<double>(total) * least_share);
     auto const front = held(p, nodes.begin(), nodes.end(), share) - nodes.begin();
     auto const back = nodes.rend() - held(p, nodes.rbegin(), nodes.rend(), share);
@@ -123,21 +155,24 @@ GSUB_INLINE split_result split(split_problem const& p, split_options const& o) {
         GSUB_ASSERT(e.first < e.second && e.second < p.sizes.size(), "edges go from earlier to later nodes");
     split_result out;
     if (p.sizes.empty()) return out;
-    std::vector<std::vector<std::uint32_t>> waiting(1); // the next one to be looked at is the last
-    for (std::uint32_t n = 0; n < p.sizes.size(); ++n) waiting[0].push_back(n);
+    detail::piece_cutter cutter{p.sizes.size()};
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t n = 0; n < p.sizes.size(); ++n) all.push_back(n);
+    std::vector<detail::piece> waiting; // the next one to be looked at is the last
+    waiting.push_back(cutter.cut({{}, p.edges, p.ties}, std::move(all)));
     while (!waiting.empty()) {
-        auto nodes = std::move(waiting.back());
+        auto part = std::move(waiting.back());
         waiting.pop_back();
         std::uint64_t total = 0, sized = 0;
-        for (auto n : nodes) total += p.sizes[n], sized += p.sizes[n] > 0;
+        for (auto n : part.nodes) total += p.sizes[n], sized += p.sizes[n] > 0;
         if (total <= o.bound || sized < 2) {
-            out.parts.push_back(std::move(nodes));
+            out.parts.push_back(std::move(part.nodes));
             continue;
         }
-        auto halves = detail::bisect(p, nodes, total, o.least_share);
+        auto halves = detail::bisect(p, part, cutter, total, o.least_share);
         out.cuts.push_back(halves.weight);
-        waiting.push_back(std::move(halves.second));
-        waiting.push_back(std::move(halves.first));
+        waiting.push_back(cutter.cut(part, std::move(halves.second)));
+        waiting.push_back(cutter.cut(part, std::move(halves.first)));
     }
     return out;
 }

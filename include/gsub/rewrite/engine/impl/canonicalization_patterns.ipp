@@ -110,6 +110,9 @@ GSUB_LAZY bool join_parts(any_graph& g, node_id n) {
 
 // concat(concat(x, y), z) = concat(x, y, z) along one axis. Runs of neighbouring parts of one split that make it up
 // whole become what was split.
+// A concat that several nodes read may stand in many others, and in these again: what is made of it has few operands.
+inline constexpr std::size_t most_flat_operands = 1024;
+
 GSUB_LAZY bool flatten_concat(any_graph& g, node_id n) {
     if (!g.is<ops::concat>(n)) return false;
     auto const axis = axis_in(g, {n, 0}, g.attributes<ops::concat>(n).axis);
@@ -120,9 +123,12 @@ GSUB_LAZY bool flatten_concat(any_graph& g, node_id n) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
         auto const v = operands[i];
         if (g.is<ops::concat>(v.node) && axis_in(g, v, g.attributes<ops::concat>(v.node).axis) == axis) {
-            for (auto inner : g.operands(v.node)) flat.push_back(inner);
-            changed = true;
-            continue;
+            auto const inner = g.operands(v.node);
+            if (g.use_count(v) == 1 || flat.size() + inner.size() <= most_flat_operands) {
+                for (auto x : inner) flat.push_back(x);
+                changed = true;
+                continue;
+            }
         }
         auto const count = g.is<ops::split>(v.node) ? g.result_count(v.node) : 0;
         if (v.port == 0 && count > 0 && i + count <= operands.size() && count < operands.size() &&

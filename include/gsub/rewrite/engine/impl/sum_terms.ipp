@@ -19,10 +19,11 @@ namespace gsub::detail {
 }
 
 /// The terms on both sides of a sum, and how deep they stand. A term that is a sum is taken apart where it has the type
-/// of the whole and no other reader.
+/// of the whole and no other reader, as long as there are few terms: else a chain of n sums has n^2 of them.
 class sum_terms {
 public:
     static constexpr std::size_t none = ~std::size_t{0};
+    static constexpr std::size_t most_of_a_side = 32;
     struct term {
         value_id value;
         value_id beside;          // what it is added to, unless that is the other side
@@ -32,7 +33,8 @@ public:
     sum_terms(any_graph const& g, node_id whole, node_signature* looked_at) {
         for (std::uint32_t side = 0; side < 2; ++side) {
             terms_.push_back({g.operand(whole, side), {}, none});
-            for (auto i = terms_.size() - 1; i < terms_.size(); ++i) {
+            auto const first_term = terms_.size() - 1;
+            for (auto i = first_term; i < terms_.size() && terms_.size() - first_term < most_of_a_side; ++i) {
                 auto const v = terms_[i].value;
                 if (!is_inner_sum(g, whole, v, looked_at)) continue;
                 auto const first = g.operand(v.node, 0), second = g.operand(v.node, 1);
