@@ -16,9 +16,9 @@
 
 namespace gsub::io {
 
-/// The versions of ONNX's own operator set whose definitions gsub has been compared with.
 /// The newest version of ONNX's file format (`ModelProto.ir_version`) that is read.
 inline constexpr std::int64_t newest_format = 14;
+/// The versions of ONNX's own operator set whose definitions gsub has been compared with.
 inline constexpr std::int64_t oldest_opset = 7, newest_opset = 28;
 
 /// ONNX traits: an operator in ONNX files. A specialisation has `since`, the first version of its domain's operator set
