@@ -1,8 +1,6 @@
 """Rows A10 to A12, A16 and A19: settings out of range, arithmetic of integers, special values, tensors without elements, odd reals."""
-import math
-
+import mathfrom support import INVALID, UNSUPPORTED, C, Case, Model, accepted, carried, either, model, node, one, refused, untyped, value
 import numpy as np
-import onnx
 from onnx import TensorProto
 
 from support import F32, I32, I64, INVALID, UNSUPPORTED, C, Case, Model, accepted, as_reference, carried, either, model, node, one, refused, untyped, value
