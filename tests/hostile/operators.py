@@ -1,9 +1,10 @@
 """Rows A10 to A12, A16 and A19: settings out of range, arithmetic of integers, special values, tensors without elements, odd reals."""
-import mathfrom support import INVALID, UNSUPPORTED, C, Case, Model, accepted, carried, either, model, node, one, refused, untyped, value
+import math
+
 import numpy as np
 from onnx import TensorProto
 
-from support import F32, I32, I64, INVALID, UNSUPPORTED, C, Case, Model, accepted, as_reference, carried, either, model, node, one, refused, untyped, value
+from support import INVALID, UNSUPPORTED, C, Case, Model, accepted, carried, either, model, node, one, refused, untyped, value
 
 ANY = (INVALID, UNSUPPORTED)
 USAGE = 2

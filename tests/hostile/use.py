@@ -7,7 +7,6 @@ from support import INVALID, UNSUPPORTED, Case, Model, accepted, carried, either
 
 ENVIRONMENT, USAGE = 5, 2
 X = np.array([-1, 0, 2, 3], np.float32)
-PLACE = "\x02"  # of a name in a model's bytes, one more character for each byte of it
 
 POISON = {
     "quotes": b'a"; int PWNED = 1; char const* s = "\'',
