@@ -3,7 +3,6 @@ import os
 import random
 
 import numpy as np
-import onnx
 
 from support import (BOOL, F32, I32, I64, I8, INVALID, UNSUPPORTED, Case, Model, accepted, either, field, model, node, refused, tensor,
                      unsupported, untyped, value, varint)

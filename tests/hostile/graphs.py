@@ -3,8 +3,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from support import (BOOL, F32, I64, INVALID, UNSUPPORTED, C, Case, Model, accepted, as_reference, carried, either, field, model, node, one,
-                     refused, tensor, unsupported, untyped, value)
+from support import (BOOL, F32, I64, INVALID, UNSUPPORTED, C, Case, Model, accepted, carried,
+                     either, field, model, node, one, refused, tensor, unsupported, untyped, value)
 
 X = np.array([-1, 0, 2, 3], np.float32)
 ANY = (INVALID, UNSUPPORTED)

@@ -21,7 +21,7 @@ import files
 import graphs
 import operators
 import use
-from support import Case, Model
+from support import Model
 
 GUARD = pathlib.Path(__file__).with_name("guard.py")
 STACK = 256 << 10

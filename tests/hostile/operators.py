@@ -2,10 +2,9 @@
 import math
 
 import numpy as np
-import onnx
 from onnx import TensorProto
 
-from support import F32, I32, I64, INVALID, UNSUPPORTED, C, Case, Model, accepted, as_reference, carried, either, model, node, one, refused, untyped, value
+from support import INVALID, UNSUPPORTED, C, Case, Model, accepted, carried, either, model, node, one, refused, untyped, value
 
 ANY = (INVALID, UNSUPPORTED)
 USAGE = 2

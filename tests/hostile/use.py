@@ -3,11 +3,10 @@ import pathlib
 
 import numpy as np
 
-from support import F32, INVALID, UNSUPPORTED, Case, Model, accepted, carried, either, model, node, refused, untyped, value
+from support import INVALID, UNSUPPORTED, Case, Model, accepted, carried, either, model, node, untyped, value
 
 ENVIRONMENT, USAGE = 5, 2
 X = np.array([-1, 0, 2, 3], np.float32)
-PLACE = "\x02"  # of a name in a model's bytes, one more character for each byte of it
 
 POISON = {
     "quotes": b'a"; int PWNED = 1; char const* s = "\'',
