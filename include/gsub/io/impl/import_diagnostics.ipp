@@ -14,7 +14,7 @@ GSUB_LAZY std::string beginning(std::string text, std::size_t most) {
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end; // within a character
     return format_text("{}... ({} bytes)", text.substr(0, end), text.size());
 }
-GSUB_LAZY std::string shown_operator(std::string_view domain, std::string_view type) {
+GSUB_LAZY_BODY std::string shown_operator(std::string_view domain, std::string_view type) {
     std::string text;
     for (char c : format_text("{}{}{}", domain, domain.empty() ? "" : ".", type))
         gsub::detail::append_printable(text, c);
