@@ -2,8 +2,8 @@
 // heap and have exactly the sizes that the kernels state, so a sanitizer sees each access beside them.
 #pragma once
 
-#include "oracles/interpreted_kernel.hpp"
 #include "io/scratch_folder.hpp"
+#include "oracles/interpreted_kernel.hpp"
 #include <gsub/codegen/cpp/emit_cpp.hpp>
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/kernels/conv2d.hpp>

@@ -1,6 +1,6 @@
 #include "catch.hpp"
-#include "oracles/interpreted_kernel.hpp"
 #include "loop/random_schedule.hpp"
+#include "oracles/interpreted_kernel.hpp"
 #include <gsub/codegen/lower_nest.hpp>
 
 #include <algorithm>

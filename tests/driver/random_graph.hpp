@@ -288,16 +288,14 @@ private:
             return void(truth(b.add<ops::logical_not>(x)));
         }
     }
-    // Bits of integers, and what divisions of whole numbers leave.
+    // Bits of integers, and what divisions of numbers leave.
     void bits() {
         auto const x = exact(), y = partner(x);
         if (of(y).error != 0 || type(x) == dtype::boolean) return;
         auto const t = type(x);
         auto const whole = bound{greatest(t), 0, 0, false};
-        if (is_floating(t)) {
-            if (of(x).specials || of(x).fraction != 0) return;
+        if (is_floating(t)) // exact, whatever is divided
             return void(keep(b.add<ops::remainder>(x, number(t, static_cast<double>(pick(2, 7)))), of(x)));
-        }
         switch (r.below(4)) {
         case 0:
             return void(keep(b.add<ops::bitwise_and>(x, y), whole));

@@ -1,6 +1,6 @@
 #include "catch.hpp"
-#include "oracles/interpret.hpp"
 #include "loop/random_schedule.hpp"
+#include "oracles/interpret.hpp"
 #include <gsub/core/result.hpp>
 #include <gsub/loop/schedule.hpp>
 
