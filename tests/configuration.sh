@@ -55,12 +55,13 @@ ctest --preset "$1" -N --label-exclude "$labels" --exclude-regex "$left_to_the_f
     sed -n 's/^ *Test *#[0-9]*: \([a-z_]*\):\([^ ].*\)$/\1 \2/p' |
     awk -v folder="$cases" '{ layer = $1; part = int(count[layer] / 40); ++count[layer]
         sub(/^[^ ]* /, ""); gsub(/,/, "\\,"); print > (folder "/" layer "." part) }'
+[ -n "$(ls "$cases")" ] || { echo "no case of the programs of layers was found" >&2 && exit 1; }
 export build cases
 failed=0
 # shellcheck disable=SC2016
 ls "$cases" | GSUB_CHECK_STAGES=1 xargs -P "$(nproc)" -I '{}' sh -c '
     cd "$build/tests"
-    if timeout 1800 "./test_${1%%.*}" --input-file "$cases/$1" >"$cases/$1.log" 2>&1 &&
+    if timeout 900 "./test_${1%%.*}" --input-file "$cases/$1" >"$cases/$1.log" 2>&1 &&
         grep -Eq " in $(grep -c . "$cases/$1") test cases?\)" "$cases/$1.log"; then
         echo "$1: $(grep " test case" "$cases/$1.log")"
     else
