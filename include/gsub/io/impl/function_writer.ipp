@@ -115,6 +115,10 @@ public:
     [[nodiscard]] value_id reshaped(value_id x, ints sizes) const {
         return make<ops::reshape>({.shape = std::move(sizes)}, {x});
     }
+    /// The same elements under sizes that are all known, 0 among them.
+    [[nodiscard]] value_id fixed(value_id x, ints const& sizes) const {
+        return make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {x});
+    }
     /// 0, 1, ... along an axis of a tensor of some rank, to be broadcast; `first + step * i`.
     [[nodiscard]] value_id counted(std::int64_t count, std::size_t axis, std::size_t rank, std::int64_t first = 0,
                                    std::int64_t step = 1) const {

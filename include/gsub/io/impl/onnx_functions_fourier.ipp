@@ -61,11 +61,8 @@ GSUB_INLINE value_id fourier_transform(function_writer const& to, value_id x, fo
     apart = flat;
     flat.push_back(f.taken() * f.parts_taken());
     apart.push_back(f.made()), apart.push_back(f.parts_made());
-    auto const fixed = [&](value_id v, ints const& sizes) {
-        return to.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
-    };
     auto const matrix = to.node().builder().constant(fourier_matrix(f).converted_to(to.element(x)));
-    return fixed(to.make<ops::mat_mul>(fixed(x, flat), matrix), apart);
+    return to.fixed(to.make<ops::mat_mul>(to.fixed(x, flat), matrix), apart);
 }
 
 // Cut to a number of elements along an axis, or filled up with zeros.

@@ -17,9 +17,6 @@ class heads_of_attention {
 public:
     explicit heads_of_attention(onnx_import_context& cx) : to_(cx), scale_(cx.real("scale").value_or(0)) {}
 
-    [[nodiscard]] value_id fixed(value_id v, ints const& sizes) const {
-        return to_.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
-    }
     [[nodiscard]] value_id part(value_id v, std::int64_t axis, std::int64_t first, std::int64_t count) const {
         return to_.make<ops::slice>({.starts = {first}, .ends = {first + count}, .axes = {axis}, .steps = {1}}, {v});
     }
@@ -27,7 +24,7 @@ public:
     [[nodiscard]] value_id apart(value_id v, std::int64_t heads) const {
         auto const all = to_.size(v, 2);
         if (heads < 1 || all % heads != 0) to_.node().invalid(format_text("{} heads in {} numbers", heads, all));
-        return fixed(v, {to_.size(v, 0), to_.size(v, 1), heads, all / heads});
+        return to_.fixed(v, {to_.size(v, 0), to_.size(v, 1), heads, all / heads});
     }
     [[nodiscard]] value_id heads_first(value_id v) const {
         return to_.make<ops::transpose>({.perm = {0, 2, 1, 3}}, {v});
@@ -42,7 +39,7 @@ public:
     // [batch, queries, heads * width]
     [[nodiscard]] value_id mixed(value_id scores, value_id v, dtype element) const {
         auto const y = heads_first(to_.make<ops::mat_mul>(to_.make<ops::softmax>({.axis = -1}, {scores}), v));
-        return to_.cast(fixed(y, {to_.size(y, 0), to_.size(y, 1), to_.product({to_.size(y, 2), to_.size(y, 3)})}),
+        return to_.cast(to_.fixed(y, {to_.size(y, 0), to_.size(y, 1), to_.product({to_.size(y, 2), to_.size(y, 3)})}),
                         element);
     }
     [[nodiscard]] value_id hidden(value_id condition, value_id scores) const {
@@ -127,7 +124,7 @@ GSUB_INLINE value_id import_rotary_of_microsoft(onnx_import_context& cx) {
     };
     auto const y = turned_pairs(to, x, table(cosines), table(sines), interleaved);
     auto const back =
-        rank == 4 ? by.heads_first(y) : by.fixed(y, {to.size(x, 0), to.size(x, 1), to.size(x, 2) * to.size(x, 3)});
+        rank == 4 ? by.heads_first(y) : to.fixed(y, {to.size(x, 0), to.size(x, 1), to.size(x, 2) * to.size(x, 3)});
     return to.cast(back, to.element(given));
 }
 
@@ -166,8 +163,8 @@ public:
         if (cx_.results() > 2) cx_.give(2, v);
         // Heads of queries that share one of keys are further rows of it.
         auto const shared = query_heads_ / heads_;
-        auto const q = by_.fixed(by_.heads_first(to_.widened(queries_)), {batch_, heads_, shared * steps_, width_});
-        auto scores = by_.fixed(by_.scores(q, to_.widened(k)), {batch_, query_heads_, steps_, all_});
+        auto const q = to_.fixed(by_.heads_first(to_.widened(queries_)), {batch_, heads_, shared * steps_, width_});
+        auto scores = to_.fixed(by_.scores(q, to_.widened(k)), {batch_, query_heads_, steps_, all_});
         if (cap_ > 0) {
             auto const cap = to_.number(cap_, scores);
             scores = to_.mul(to_.make<ops::tanh>(to_.div(scores, cap)), cap);
@@ -175,10 +172,10 @@ public:
         if (cx_.has(10)) scores = to_.add(scores, to_.widened(to_.floating(10)));
         scores = by_.hidden(unseen(), scores);
         auto const shares =
-            by_.fixed(to_.make<ops::softmax>({.axis = -1}, {scores}), {batch_, heads_, shared * steps_, all_});
+            to_.fixed(to_.make<ops::softmax>({.axis = -1}, {scores}), {batch_, heads_, shared * steps_, all_});
         auto const y =
-            by_.fixed(to_.make<ops::mat_mul>(shares, to_.widened(v)), {batch_, query_heads_, steps_, width_});
-        return to_.cast(by_.fixed(by_.heads_first(y), {batch_, steps_, query_heads_ * width_}), element_);
+            to_.fixed(to_.make<ops::mat_mul>(shares, to_.widened(v)), {batch_, query_heads_, steps_, width_});
+        return to_.cast(to_.fixed(by_.heads_first(y), {batch_, steps_, query_heads_ * width_}), element_);
     }
 
 private:
@@ -221,11 +218,11 @@ private:
         if (all_ > past_ + steps_) cx_.invalid(format_text("{} keys, of which {} are there", all_, past_ + steps_));
         if ((*total)[0] == steps_) return;
         auto const last = to_.cast(to_.typed(5), dtype::i64); // the place of the last one
-        before_ = to_.sub(by_.fixed(last, {batch_, 1}), to_.integer(steps_ - 1, dtype::i64));
+        before_ = to_.sub(to_.fixed(last, {batch_, 1}), to_.integer(steps_ - 1, dtype::i64));
     }
     // Places of the new ones, [batch or 1, steps].
     [[nodiscard]] value_id places() const {
-        auto const own = by_.fixed(to_.counted(steps_, 1, 2), {1, steps_});
+        auto const own = to_.fixed(to_.counted(steps_, 1, 2), {1, steps_});
         return before_.valid() ? to_.add(own, before_) : own;
     }
     [[nodiscard]] value_id turned(value_id x) const {
@@ -250,7 +247,7 @@ private:
             cx_.invalid(format_text("a past {} for {} heads", to_string(cx_.type(operand)), heads_));
         auto const both = to_.make<ops::concat>({.axis = 2}, {past, added});
         // Row j is of the past, or new where it stands behind what the sequence has.
-        auto const row = by_.fixed(to_.counted(all_, 1, 2), {1, all_});
+        auto const row = to_.fixed(to_.counted(all_, 1, 2), {1, all_});
         auto const behind = before_.valid() ? to_.sub(row, before_) : row; // [batch or 1, all]
         auto const number = [&](std::int64_t v) { return to_.integer(v, dtype::i64); };
         auto const is_there = to_.make<ops::less>(behind, number(steps_));

@@ -161,18 +161,15 @@ public:
         constexpr std::int64_t most = 1 << 24;
         if (block > most / blocks || pixels > (std::int64_t{1} << 40))
             cx_.unsupported(format_text("{} blocks of {}", blocks, block));
-        auto const fixed = [&](value_id v, ints const& sizes) {
-            return to_.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
-        };
         // What lies outside goes to one place behind the image.
-        auto const updates = fixed(x, {images, block * blocks});
+        auto const updates = to_.fixed(x, {images, block * blocks});
         auto const zeros = to_.make<ops::expand>({.shape = {images, pixels + 1}}, {to_.number(0, x)});
         auto const wide = spread_like(to_, cx_.builder().constant(places(block, blocks, pixels)), updates);
         auto const sums = to_.make<ops::scatter_elements>({.axis = 1, .reduction = "add"}, {zeros, wide, updates});
         auto const inside = to_.make<ops::slice>({.starts = {0}, .ends = {pixels}, .axes = {1}, .steps = {1}}, {sums});
         ints sizes{to_.size(x, 0), to_.size(x, 1) / block};
         for (auto const size : image_) sizes.push_back(size);
-        return to_.cast(fixed(inside, sizes), to_.element(given));
+        return to_.cast(to_.fixed(inside, sizes), to_.element(given));
     }
 
 private:

@@ -211,17 +211,14 @@ public:
         if (cx_.has(5)) scores = to_.add(scores, to_.operand(5));
         auto const mixed = to_.make<ops::mat_mul>(to_.make<ops::softmax>({.axis = -1}, {scores}), v);
         auto const turned = to_.make<ops::transpose>({.perm = {0, 2, 1, 3}}, {mixed});
-        return fixed(turned, {batch_, steps_, sizes[2]});
+        return to_.fixed(turned, {batch_, steps_, sizes[2]});
     }
 
 private:
-    [[nodiscard]] value_id fixed(value_id v, ints const& sizes) const {
-        return to_.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
-    }
     [[nodiscard]] value_id heads(value_id packed, std::int64_t first, std::int64_t size, ints const& order) const {
         auto const part =
             to_.make<ops::slice>({.starts = {first}, .ends = {first + size}, .axes = {2}, .steps = {1}}, {packed});
-        return to_.make<ops::transpose>({.perm = order}, {fixed(part, {batch_, steps_, heads_, size / heads_})});
+        return to_.make<ops::transpose>({.perm = order}, {to_.fixed(part, {batch_, steps_, heads_, size / heads_})});
     }
 
     onnx_import_context& cx_;

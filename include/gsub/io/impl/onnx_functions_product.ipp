@@ -109,19 +109,16 @@ GSUB_INLINE value_id import_lp_pool(onnx_import_context& cx) {
         if (more * stride >= size + begin) --more;
         end = std::max(end, more * stride + extent - size - begin);
     }
-    auto const fixed = [&](value_id v, ints const& sizes) {
-        return to.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
-    };
     auto const size = to.make<ops::abs>(wide), order = to.number(static_cast<double>(p), wide);
     auto const powers = p == 1 ? size : p == 2 ? to.mul(wide, wide) : to.make<ops::pow>(size, order);
     auto const ones = to.make<ops::expand>({.shape = weights}, {to.number(1, wide)});
-    auto const sums = to.make<ops::conv>(how, {fixed(powers, apart), ones});
+    auto const sums = to.make<ops::conv>(how, {to.fixed(powers, apart), ones});
     auto const pooled = p == 1   ? sums
                         : p == 2 ? to.make<ops::sqrt>(sums)
                                  : to.make<ops::pow>(sums, to.number(1 / static_cast<double>(p), wide));
     ints dims{to.size(wide, 0), to.size(wide, 1)};
     for (std::size_t i = 2; i < rank; ++i) dims.push_back(to.size(pooled, i));
-    return to.cast(fixed(pooled, dims), to.element(given));
+    return to.cast(to.fixed(pooled, dims), to.element(given));
 }
 
 // The middle of a tensor, or the tensor in the middle of zeros.
@@ -166,17 +163,14 @@ public:
         auto const rank = to_.rank(x);
         for (std::size_t i = 0; i + 2 < rank; ++i) outer.push_back(to_.size(x, i));
         auto batch = to_.product(as_span(outer));
-        auto left = fixed(x, {batch, to_.size(x, rank - 2), to_.size(x, rank - 1)});
-        auto result = fixed(to_.make<ops::expand>({.shape = {batch}}, {to_.number(1, x)}), {batch, 1, 1});
+        auto left = to_.fixed(x, {batch, to_.size(x, rank - 2), to_.size(x, rank - 1)});
+        auto result = to_.fixed(to_.make<ops::expand>({.shape = {batch}}, {to_.number(1, x)}), {batch, 1, 1});
         for (auto n = to_.size(x, rank - 1); n > 1; --n) step(left, result, batch, n);
         if (to_.size(x, rank - 1) > 0) result = to_.mul(result, left);
-        return fixed(result, outer);
+        return to_.fixed(result, outer);
     }
 
 private:
-    [[nodiscard]] value_id fixed(value_id v, ints const& sizes) const {
-        return to_.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
-    }
     [[nodiscard]] value_id part(value_id v, std::int64_t axis, std::int64_t first, std::int64_t end) const {
         return to_.make<ops::slice>({.starts = {first}, .ends = {end}, .axes = {axis}, .steps = {1}}, {v});
     }
@@ -184,7 +178,7 @@ private:
     void step(value_id& left, value_id& result, std::int64_t batch, std::int64_t n) const {
         auto const sizes = to_.make<ops::abs>(part(left, 2, 0, 1));
         auto const best = place_of_extreme(to_, sizes, 1, true, false, true); // [batch, 1, 1]
-        auto const row = fixed(to_.counted(n, 0, 1), {1, n, 1});
+        auto const row = to_.fixed(to_.counted(n, 0, 1), {1, n, 1});
         auto const zero = to_.integer(0, dtype::i64);
         auto const at_top = to_.make<ops::equal>(row, zero), at_best = to_.make<ops::equal>(row, best);
         auto const from = to_.select(at_top, best, to_.select(at_best, zero, row));

@@ -44,8 +44,8 @@ public:
                 __builtin_mul_overflow(area, to_.size(x, i + 2), &area))
                 cx_.unsupported(format_text("operand {}", to_string(cx_.type(0))));
         }
-        source_ = to_.make<ops::transpose>({.perm = {0, 2, 1}}, {fixed(x, {batch, channels, area})});
-        auto const flat = fixed(grid, {batch, places, static_cast<std::int64_t>(pixels)});
+        source_ = to_.make<ops::transpose>({.perm = {0, 2, 1}}, {to_.fixed(x, {batch, channels, area})});
+        auto const flat = to_.fixed(grid, {batch, places, static_cast<std::int64_t>(pixels)});
         std::int64_t stride = area;
         for (std::size_t i = 0; i < pixels; ++i) {
             auto const last = static_cast<std::int64_t>(pixels - 1 - i); // places name the last dimension first
@@ -57,7 +57,7 @@ public:
         }
         auto const sum = summed(0, {});
         auto const y = to_.make<ops::transpose>({.perm = {0, 2, 1}}, {sum});
-        return to_.cast(fixed(y, result), to_.element(given));
+        return to_.cast(to_.fixed(y, result), to_.element(given));
     }
 
 private:
@@ -67,9 +67,6 @@ private:
         value_id index, weight{}, inside{};
     };
 
-    [[nodiscard]] value_id fixed(value_id v, ints const& sizes) const {
-        return to_.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
-    }
     [[nodiscard]] value_id number(double v) const { return to_.number(v, source_); }
     [[nodiscard]] value_id clamped(value_id v, double low, double high) const {
         return to_.make<ops::clip>({.min = low, .max = high}, {v});

@@ -42,7 +42,7 @@ public:
         for (std::int64_t t = 0; t < steps_; ++t) {
             state = next(state, t);
             auto const read = to_.make<ops::mat_mul>(one(queries_, t), state); // [batch, heads, shared, values]
-            outputs.push_back(fixed(read, {batch_, 1, to_.product({query_heads_, value_width_})}));
+            outputs.push_back(to_.fixed(read, {batch_, 1, to_.product({query_heads_, value_width_})}));
         }
         if (cx_.results() > 1) cx_.give(1, to_.cast(state, state_element_));
         auto const all =
@@ -51,9 +51,6 @@ public:
     }
 
 private:
-    [[nodiscard]] value_id fixed(value_id v, ints const& sizes) const {
-        return to_.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
-    }
     // What one step has of [batch, steps, heads, rows, columns].
     [[nodiscard]] value_id one(value_id v, std::int64_t t) const {
         auto const part = to_.make<ops::slice>({.starts = {t}, .ends = {t + 1}, .axes = {1}, .steps = {1}}, {v});
@@ -87,11 +84,11 @@ private:
             cx_.invalid(format_text("keys {} for queries {}", to_string(cx_.type(1)), to_string(cx_.type(0))));
         auto const queries = sequence(0);
         auto const factor = scale_ != 0 ? scale_ : 1 / std::sqrt(static_cast<double>(key_width_));
-        queries_ = fixed(to_.mul(queries, to_.number(factor, queries)),
-                         {batch_, steps_, heads_, query_heads_ / heads_, key_width_});
-        rows_ = fixed(keys, {batch_, steps_, heads_, 1, key_width_});
-        columns_ = fixed(keys, {batch_, steps_, heads_, key_width_, 1});
-        values_ = fixed(values, {batch_, steps_, heads_, 1, value_width_});
+        queries_ = to_.fixed(to_.mul(queries, to_.number(factor, queries)),
+                             {batch_, steps_, heads_, query_heads_ / heads_, key_width_});
+        rows_ = to_.fixed(keys, {batch_, steps_, heads_, 1, key_width_});
+        columns_ = to_.fixed(keys, {batch_, steps_, heads_, key_width_, 1});
+        values_ = to_.fixed(values, {batch_, steps_, heads_, 1, value_width_});
         if (gated_) read_decay();
         if (corrected_) read_rate();
     }
@@ -101,7 +98,7 @@ private:
         auto const all = to_.size(factors, 2);
         if (all != heads_ && all != heads_ * key_width_)
             cx_.invalid(format_text("a decay {} for {} heads", to_string(cx_.type(4)), heads_));
-        decay_ = fixed(factors, {batch_, steps_, heads_, all / heads_, 1});
+        decay_ = to_.fixed(factors, {batch_, steps_, heads_, all / heads_, 1});
     }
     // One number a head, or one for all.
     void read_rate() {
@@ -109,7 +106,7 @@ private:
         auto const all = to_.size(rate, 2);
         if (all != heads_ && all != 1)
             cx_.invalid(format_text("a rate {} for {} heads", to_string(cx_.type(5)), heads_));
-        rate_ = fixed(rate, {batch_, steps_, all, 1, 1});
+        rate_ = to_.fixed(rate, {batch_, steps_, all, 1, 1});
     }
     [[nodiscard]] value_id initial() {
         ints const sizes{batch_, heads_, key_width_, value_width_};

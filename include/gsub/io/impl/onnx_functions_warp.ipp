@@ -95,8 +95,8 @@ public:
         auto const channels = to_.size(x, 1), height = to_.size(x, 2), width = to_.size(x, 3);
         count_ = to_.size(regions_, 0);
         if (height < 1 || width < 1) cx_.invalid(format_text("operand {}", to_string(cx_.type(0))));
-        auto const flat = fixed(to_.make<ops::transpose>({.perm = {0, 2, 3, 1}}, {x}),
-                                {to_.product({to_.size(x, 0), height, width}), channels});
+        auto const flat = to_.fixed(to_.make<ops::transpose>({.perm = {0, 2, 3, 1}}, {x}),
+                                    {to_.product({to_.size(x, 0), height, width}), channels});
         auto const down = pair_along(1, rows_, height), across = pair_along(0, columns_, width);
         auto const first =
             to_.mul(to_.make<ops::unsqueeze>({.axes = {1, 2}}, {images}), whole(to_.product({height, width})));
@@ -111,16 +111,13 @@ public:
             }
         auto const there = to_.make<ops::logical_and>(as_row(down.inside[0]), as_column(across.inside[0]));
         y = to_.select(to_.make<ops::unsqueeze>({.axes = {3}}, {there}), y, number(0));
-        auto const cells = fixed(y, {count_, rows_, samples_, columns_, samples_, channels});
+        auto const cells = to_.fixed(y, {count_, rows_, samples_, columns_, samples_, channels});
         auto const pooled = greatest_ ? to_.reduced<ops::reduce_max>(cells, {2, 4}, false)
                                       : to_.reduced<ops::reduce_mean>(cells, {2, 4}, false);
         return to_.cast(to_.make<ops::transpose>({.perm = {0, 3, 1, 2}}, {pooled}), to_.element(given));
     }
 
 private:
-    [[nodiscard]] value_id fixed(value_id v, ints const& sizes) const {
-        return to_.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
-    }
     [[nodiscard]] value_id number(double v) const { return to_.number(v, regions_); }
     [[nodiscard]] value_id whole(std::int64_t v) const { return to_.integer(v, dtype::i64); }
     [[nodiscard]] value_id as_row(value_id v) const { return to_.make<ops::unsqueeze>({.axes = {2}}, {v}); }
@@ -197,26 +194,24 @@ public:
         if (to_.rank(x) != 4 || to_.rank(w) != 4)
             cx_.invalid(format_text("weight {} for operand {}", to_string(cx_.type(1)), to_string(cx_.type(0))));
         read_sizes(x, w);
-        source_ = to_.make<ops::transpose>({.perm = {0, 1, 3, 2}}, {fixed(x, {batch_, moved_, channels_ / moved_,
-                                                                              to_.product({size_[0], size_[1]})})});
+        source_ = to_.make<ops::transpose>({.perm = {0, 1, 3, 2}}, {to_.fixed(x, {batch_, moved_, channels_ / moved_,
+                                                                                  to_.product({size_[0], size_[1]})})});
         auto pixels = sampled();
         if (cx_.has(4)) {
-            auto const mask = fixed(to_.cast(to_.floating(4), to_.element(x)), {batch_, moved_, taps_ * places_, 1});
+            auto const mask =
+                to_.fixed(to_.cast(to_.floating(4), to_.element(x)), {batch_, moved_, taps_ * places_, 1});
             pixels = to_.mul(pixels, mask);
         }
-        auto const apart = fixed(pixels, {batch_, moved_, taps_, places_, channels_ / moved_});
-        auto const columns = fixed(to_.make<ops::transpose>({.perm = {0, 1, 4, 2, 3}}, {apart}),
-                                   {batch_, groups_, to_.product({channels_ / groups_, taps_}), places_});
-        auto const rows = fixed(w, {groups_, made_ / groups_, to_.product({channels_ / groups_, taps_})});
-        auto y = fixed(to_.make<ops::mat_mul>(rows, columns), {batch_, made_, result_[0], result_[1]});
-        if (cx_.has(3)) y = to_.add(y, fixed(to_.cast(to_.floating(3), to_.element(x)), {made_, 1, 1}));
+        auto const apart = to_.fixed(pixels, {batch_, moved_, taps_, places_, channels_ / moved_});
+        auto const columns = to_.fixed(to_.make<ops::transpose>({.perm = {0, 1, 4, 2, 3}}, {apart}),
+                                       {batch_, groups_, to_.product({channels_ / groups_, taps_}), places_});
+        auto const rows = to_.fixed(w, {groups_, made_ / groups_, to_.product({channels_ / groups_, taps_})});
+        auto y = to_.fixed(to_.make<ops::mat_mul>(rows, columns), {batch_, made_, result_[0], result_[1]});
+        if (cx_.has(3)) y = to_.add(y, to_.fixed(to_.cast(to_.floating(3), to_.element(x)), {made_, 1, 1}));
         return to_.cast(y, to_.element(given));
     }
 
 private:
-    [[nodiscard]] value_id fixed(value_id v, ints const& sizes) const {
-        return to_.make<ops::reshape>(attributes_of<ops::reshape>::to(sizes), {v});
-    }
     [[nodiscard]] value_id number(double v) const { return to_.number(v, source_); }
 
     void read_sizes(value_id x, value_id w) {
@@ -256,11 +251,12 @@ private:
     }
     // The pixels beside each tap along an axis, [batch, groups of offsets, taps * places, 1].
     [[nodiscard]] pixel_pair pair_along(std::size_t axis) const {
-        auto const all = fixed(to_.cast(to_.floating(2), to_.element(source_)), {batch_, moved_, taps_, 2, places_});
+        auto const all =
+            to_.fixed(to_.cast(to_.floating(2), to_.element(source_)), {batch_, moved_, taps_, 2, places_});
         auto const i = static_cast<std::int64_t>(axis);
         auto const own = to_.make<ops::slice>({.starts = {i}, .ends = {i + 1}, .axes = {3}, .steps = {1}}, {all});
-        auto const at = fixed(to_.add(to_.make<ops::squeeze>({.axes = {3}}, {own}), regular(axis)),
-                              {batch_, moved_, taps_ * places_, 1});
+        auto const at = to_.fixed(to_.add(to_.make<ops::squeeze>({.axes = {3}}, {own}), regular(axis)),
+                                  {batch_, moved_, taps_ * places_, 1});
         auto const last = static_cast<double>(size_[axis] - 1);
         auto const low = to_.make<ops::floor>(at);
         pixel_pair p;
