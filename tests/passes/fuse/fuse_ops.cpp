@@ -10,9 +10,13 @@
 #include <gsub/passes/fuse/fuse_ops.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fuse_test {
@@ -44,6 +48,7 @@ using namespace gsub;
 using passes::defuse_ops;
 using passes::fuse_groups;
 using passes::fuse_kind;
+using passes::fuse_kind_of;
 using passes::fuse_ops;
 using passes::is_view;
 
@@ -418,6 +423,158 @@ TEST_CASE("the networks of the catalogue are fused into convolutions with their 
         (void)run_pass(defuse_ops{}, m).value();
         CHECK(m.find("main")->body == g);
     }
+}
+
+// The rule by sets and walks, one step at a time.
+class plain_grouping {
+public:
+    plain_grouping(any_graph const& g, fuse_ops const& options) : g_(g), options_(options) {
+        auto const results = g.return_node();
+        auto const needed = upstream(g, {&results, 1});
+        for (auto n : g.order()) {
+            auto const graph_own = g.op(n).category == op_category::structural && !g.is<ops::call>(n);
+            if (!graph_own && !g.constant(n) && needed[n.index]) place_[n] = nodes_.size(), nodes_.push_back(n);
+        }
+        auto const end = nodes_.size();
+        edges_.resize(end), parent_.assign(end + 1, end), worst_.assign(end + 1, fuse_kind::opaque);
+        for (std::size_t i = 0; i < end; ++i) kinds_.push_back(fuse_kind_of(g, nodes_[i])), group_.push_back(i);
+        for (auto i = end; i-- > 0;) find_parent(i);
+        for (int sweep = 0; sweep < 2; ++sweep)
+            for (std::size_t i = 0; i < end; ++i) visit(i, sweep);
+    }
+    std::vector<std::vector<node_id>> groups() const {
+        std::vector<std::vector<node_id>> out;
+        for (std::size_t r = 0; r < nodes_.size(); ++r) {
+            if (group_[r] != r || g_.is<ops::opaque>(nodes_[r]) || g_.is<ops::call>(nodes_[r])) continue;
+            out.emplace_back();
+            for (std::size_t i = 0; i < nodes_.size(); ++i)
+                if (group_[i] == r) out.back().push_back(nodes_[i]);
+        }
+        return out;
+    }
+
+private:
+    void find_parent(std::size_t i) {
+        auto const end = nodes_.size();
+        auto ends = false;
+        for (std::uint32_t port = 0; port < g_.result_count(nodes_[i]); ++port)
+            g_.for_each_use({nodes_[i], port}, [&](use u) {
+                auto const to = place_.find(u.user);
+                if (to == place_.end()) {
+                    ends = true;
+                    return;
+                }
+                auto const &a = g_.type({nodes_[i], port}), &b = g_.type(value_id{u.user, 0});
+                auto kind = kinds_[to->second];
+                if (kind == fuse_kind::broadcast && a.ranked && b.ranked && a.dims == b.dims)
+                    kind = fuse_kind::elementwise;
+                edges_[i].emplace_back(to->second, kind);
+            });
+        if (ends || edges_[i].empty()) return;
+        auto const above = [&](std::size_t n) {
+            std::vector<std::size_t> out{n};
+            while (n != end) out.push_back(n = parent_[n]);
+            return out;
+        };
+        auto common = above(edges_[i].front().first);
+        for (auto const& [to, kind] : edges_[i]) {
+            auto const other = above(to);
+            std::erase_if(common, [&](std::size_t n) { return std::count(other.begin(), other.end(), n) == 0; });
+        }
+        parent_[i] = common.front();
+        worst_[i] = fuse_kind::elementwise;
+        for (auto [to, kind] : edges_[i]) {
+            worst_[i] = std::max(worst_[i], kind);
+            for (auto n = to; n != parent_[i]; n = parent_[n]) worst_[i] = std::max(worst_[i], worst_[n]);
+        }
+    }
+    void visit(std::size_t i, int sweep) {
+        auto const kind = kinds_[i];
+        auto const sink = parent_[i];
+        if (kind == fuse_kind::opaque || kind == fuse_kind::reduction || sink == nodes_.size()) return;
+        if (group_[i] == group_[sink]) return;
+        auto between = fuse_kind::injective, last = fuse_kind::injective;
+        if (kind == fuse_kind::out_fusable) {
+            if (sweep != 0 || worst_[i] != fuse_kind::elementwise) return;
+            between = last = fuse_kind::broadcast;
+        } else if (kind <= fuse_kind::broadcast) {
+            if (worst_[i] > fuse_kind::reduction) return;
+            last = fuse_kind::out_fusable;
+        } else if (sweep != 1) {
+            return;
+        }
+        if (kinds_[group_[sink]] > last) return;
+        std::vector<std::size_t> region{i};
+        for (std::size_t at = 0; at < region.size(); ++at)
+            for (auto [to, unused] : edges_[region[at]]) {
+                if (to == sink || std::count(region.begin(), region.end(), to)) continue;
+                if (kinds_[group_[to]] > between) return;
+                region.push_back(to);
+            }
+        if (region.size() >= options_.max_ops) return;
+        std::set<std::size_t> roots{group_[sink]};
+        for (auto n : region) roots.insert(group_[n]);
+        std::set<value_id> read;
+        std::size_t operators = 0;
+        for (std::size_t n = 0; n < nodes_.size(); ++n) {
+            if (!roots.contains(group_[n])) continue;
+            ++operators;
+            for (auto v : g_.operands(nodes_[n])) {
+                auto const from = place_.find(v.node);
+                if (v.valid() && (from == place_.end() || !roots.contains(group_[from->second]))) read.insert(v);
+            }
+        }
+        if (operators > options_.max_ops || read.size() > options_.max_parameters) return;
+        auto const target = group_[sink];
+        for (auto r : roots)
+            if (kinds_[r] == fuse_kind::out_fusable) kinds_[target] = fuse_kind::out_fusable;
+        for (auto& of : group_)
+            if (roots.contains(of)) of = target;
+    }
+
+    any_graph const& g_;
+    fuse_ops options_;
+    std::vector<node_id> nodes_;
+    std::map<node_id, std::size_t> place_;
+    std::vector<std::vector<std::pair<std::size_t, fuse_kind>>> edges_;
+    std::vector<std::size_t> parent_, group_;
+    std::vector<fuse_kind> kinds_, worst_;
+};
+
+TEST_CASE("groups are those of the rule by sets, within any limits") {
+    for (std::uint64_t seed = 0; seed < 150; ++seed) {
+        CAPTURE(seed);
+        auto const g = random_graph::make(seed, 20 + seed % 60);
+        for (auto const& limits : {fuse_ops{}, fuse_ops{.max_ops = 4}, fuse_ops{.max_ops = 9, .max_parameters = 3},
+                                   fuse_ops{.max_parameters = 2}})
+            CHECK(fuse_groups(g, limits) == plain_grouping{g, limits}.groups());
+    }
+}
+
+TEST_CASE("operators with as many operands and readers as there are nodes are grouped in time in proportion") {
+    auto const seconds_of = [](std::size_t count) {
+        net n;
+        auto const x = n.b.input(dtype::f32, {4}, "x");
+        std::vector<value_id> one, other;
+        for (std::size_t i = 0; i < count; ++i) {
+            auto const v = n.op<ops::tanh>(n.b.input(dtype::f32, {4}, {}));
+            one.push_back(v), other.push_back(n.op<ops::add>(v, x));
+        }
+        // Each branch is read by one sum at once, and by another through an addition.
+        value_id const both[] = {n.b.add<ops::sum>({}, one), n.b.add<ops::sum>({}, other)};
+        auto const y = n.op<ops::add>(both[0], both[1]);
+        n.g.set_outputs({&y, 1});
+        auto least = std::chrono::duration<double>::max();
+        for (int i = 0; i < 3; ++i) {
+            auto const begin = std::chrono::steady_clock::now();
+            CHECK(fuse_groups(n.g).size() > count / 256);
+            least = std::min<std::chrono::duration<double>>(least, std::chrono::steady_clock::now() - begin);
+        }
+        return least.count();
+    };
+    auto const small = seconds_of(3'000), large = seconds_of(24'000);
+    INFO(small << " s and " << large << " s");
+    CHECK(large < 0.05 + 24 * small); // 8 where linear, 64 where quadratic
 }
 
 TEST_CASE("a long chain whose first value is read all along is grouped in a moment") {

@@ -7,8 +7,12 @@
 #include <gsub/passes/partition/outline.hpp>
 
 #include <algorithm>
-#include <set>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace gsub::passes {
 
@@ -28,7 +32,8 @@ GSUB_LAZY bool of_unknown_shape(tensor_type const& t) noexcept {
     return !t.ranked || std::any_of(t.dims.begin(), t.dims.end(), [](dim d) { return d.unknown(); });
 }
 
-// Groups as union-find over the operators in topological order. The root of a group is its last node.
+// Groups as union-find over the operators in topological order. The root of a group is its last node. Each merger takes
+// O(k) for groups of at most k operators and read values, however many operands and readers their nodes have.
 template <class = void>
 class grouping {
 public:
@@ -84,11 +89,25 @@ private:
             group_.push_back(index_[n.index]);
             members_.push_back({index_[n.index]});
         }
+        seen_.assign(nodes_.size(), 0);
+        merged_in_.assign(nodes_.size(), 0);
+        first_value_.assign(g_.capacity(), 0);
+        std::size_t values = 0;
+        for (auto n : g_.order()) {
+            first_value_[n.index] = values;
+            values += g_.result_count(n);
+        }
+        read_in_.assign(values, 0);
     }
 
+    // One edge to each reader, however many of its operands come from a node: the most restrictive one.
     void find_edges() {
         edges_.resize(nodes_.size());
         ends_.assign(nodes_.size(), false);
+        struct place {
+            std::uint32_t from = no_group, at = 0;
+        };
+        std::vector<place> last(nodes_.size()); // by reader: the last node with an edge to it, and where that stands
         for (std::uint32_t i = 0; i < nodes_.size(); ++i)
             for (std::uint32_t port = 0; port < g_.result_count(nodes_[i]); ++port) {
                 value_id const v{nodes_[i], port};
@@ -101,6 +120,13 @@ private:
                     auto kind = kinds_[to];
                     if (kind == fuse_kind::broadcast && same_shape(g_.type(v), g_.type(value_id{u.user, 0})))
                         kind = fuse_kind::elementwise;
+                    auto& known = last[to];
+                    if (known.from == i) {
+                        auto& e = edges_[i][known.at];
+                        e.kind = std::max(e.kind, kind);
+                        return;
+                    }
+                    known = {i, static_cast<std::uint32_t>(edges_[i].size())};
                     edges_[i].push_back({to, kind});
                 });
             }
@@ -164,7 +190,6 @@ private:
 
     // Collects `from` and everything between it and `sink`; false where something between is of another kind.
     bool find_region(std::uint32_t from, std::uint32_t sink, fuse_kind between) {
-        seen_.resize(nodes_.size(), 0);
         ++visits_;
         region_.assign(1, from);
         seen_[from] = visits_;
@@ -174,8 +199,8 @@ private:
                 if (kinds_[root(e.to)] > between) return false;
                 seen_[e.to] = visits_;
                 region_.push_back(e.to);
+                if (region_.size() >= options_.max_ops) return refuse("too many operators");
             }
-            if (region_.size() >= options_.max_ops) return refuse("too many operators");
         }
         return true;
     }
@@ -185,31 +210,45 @@ private:
         return false;
     }
 
+    // Leaves off at the first value too many: a node may have as many operands as there are nodes.
     bool within_limits(std::uint32_t sink) {
-        std::set<std::uint32_t> roots{root(sink)};
-        for (auto i : region_) roots.insert(root(i));
+        ++counts_;
+        merged_.clear();
         std::size_t count = 0;
-        for (auto r : roots) count += members_[r].size();
+        auto const add = [&](std::uint32_t r) {
+            if (merged_in_[r] == counts_) return;
+            merged_in_[r] = counts_;
+            merged_.push_back(r);
+            count += members_[r].size();
+        };
+        add(root(sink));
+        for (auto i : region_) add(root(i));
         if (count > options_.max_ops) return refuse("too many operators");
-        std::set<value_id> read;
-        for (auto r : roots)
+        std::size_t read = 0;
+        for (auto r : merged_)
             for (auto i : members_[r])
-                for (auto v : g_.operands(nodes_[i]))
-                    if (v.valid() && !roots.contains(group_of(v.node))) read.insert(v);
-        return read.size() <= options_.max_parameters || refuse("too many parameters");
+                for (std::size_t k = 0; k < g_.operand_count(nodes_[i]); ++k) {
+                    auto const v = g_.operand(nodes_[i], k);
+                    if (!v.valid()) continue;
+                    if (auto const of = group_of(v.node); of != no_group && merged_in_[of] == counts_) continue;
+                    auto& known = read_in_[first_value_[v.node.index] + v.port];
+                    if (known == counts_) continue;
+                    known = counts_;
+                    if (++read > options_.max_parameters) return refuse("too many parameters");
+                }
+        return true;
     }
 
     void merge_into(std::uint32_t target) {
         for (auto i : region_) {
             auto const r = root(i);
             if (r == target) continue;
-            group_[r] = target;
+            for (auto m : members_[r]) group_[m] = target; // so that the root is one step away
             members_[target].insert(members_[target].end(), members_[r].begin(), members_[r].end());
             members_[r].clear();
             // What leads a group decides what may join it.
             if (kinds_[r] == fuse_kind::out_fusable) kinds_[target] = fuse_kind::out_fusable;
         }
-        for (auto i : region_) group_[i] = target; // short ways to the root
     }
 
     any_graph const& g_;
@@ -223,7 +262,11 @@ private:
     std::vector<bool> ends_;
     std::vector<tree_node> tree_;
     std::vector<std::uint32_t> seen_, region_; // seen in which visit
-    std::uint32_t visits_ = 0;
+    std::vector<std::uint32_t> merged_;        // roots of the groups that would be one
+    std::vector<std::uint32_t> merged_in_;     // by root, the last count that it was merged in
+    std::vector<std::uint32_t> read_in_;       // by value, the last count that it was read in
+    std::vector<std::size_t> first_value_;     // by node id, the number of its first result
+    std::uint32_t visits_ = 0, counts_ = 0;
     pass_outcome outcome_;
 };
 
