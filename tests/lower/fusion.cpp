@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
@@ -165,6 +167,29 @@ TEST_CASE("groups of any graph cover it, stand in an order in which they run, an
         rules.group = false;
         for (auto const& group : kernel_groups(g, rules)) CHECK(group.size() == 1);
     }
+}
+
+TEST_CASE("operators with as many operands as there are nodes are grouped in time in proportion") {
+    auto const seconds_of = [](std::size_t count) {
+        graph g;
+        graph_builder b{g};
+        std::vector<value_id> branches;
+        for (std::size_t i = 0; i < count; ++i)
+            branches.push_back(b.add<ops::tanh>(b.input(dtype::f32, {4}, "x" + std::to_string(i))));
+        value_id const y[] = {b.add<ops::sum>({}, branches), b.add<ops::concat>({.axis = 0}, branches)};
+        g.set_outputs(y);
+        auto least = std::chrono::duration<double>::max();
+        for (int i = 0; i < 3; ++i) {
+            auto const begin = std::chrono::steady_clock::now();
+            auto const groups = kernel_groups(g, rules_of(g));
+            least = std::min<std::chrono::duration<double>>(least, std::chrono::steady_clock::now() - begin);
+            CHECK(groups.size() == count + 2);
+        }
+        return least.count();
+    };
+    auto const small = seconds_of(3'000), large = seconds_of(24'000);
+    INFO(small << " s and " << large << " s");
+    CHECK(large < 0.05 + 24 * small); // 8 where linear, 64 where quadratic
 }
 
 TEST_CASE("kernels do not cross groups that passes have made, and operators without one are alone") {

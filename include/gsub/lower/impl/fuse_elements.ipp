@@ -19,7 +19,10 @@ namespace gsub::detail {
 // Whether something reads a value that is not a part of the kernel.
 GSUB_LAZY [[nodiscard]] bool escapes(any_graph const& g, expression_writer<> const& w, value_id v) {
     bool out = false; // the graph's outputs are uses by its node of results
-    g.for_each_use(v, [&](use u) { out = out || !w.knows({u.user, 0}); });
+    g.for_each_use(v, [&](use u) {
+        out = !w.knows({u.user, 0});
+        return !out;
+    });
     return out;
 }
 // Whether an operator may be part of an expression, by what it is; the types and operands that it has may forbid it.
@@ -33,10 +36,10 @@ GSUB_LAZY [[nodiscard]] bool may_be_expressed(fusion_scope const& s, node_id n) 
 }
 // Whether all operands of a node are there by the time of the kernel.
 GSUB_LAZY [[nodiscard]] bool can_join(fusion_scope const& s, expression_writer<> const& w, node_id n) {
+    if (!may_be_expressed(s, n) || !s.is_free(n)) return false; // before operands are listed: others may have many
     auto const operands = s.graph().operands(n);
-    return may_be_expressed(s, n) && s.is_free(n) && std::all_of(operands.begin(), operands.end(), [&](value_id v) {
-               return !v.valid() || w.knows(v) || s.is_there(v);
-           });
+    return std::all_of(operands.begin(), operands.end(),
+                       [&](value_id v) { return !v.valid() || w.knows(v) || s.is_there(v); });
 }
 // Adds operators that use what the kernel computes, in the graph's order, as long as they fit. With `one_result`, only
 // as many as leave one value that others read, the last.
