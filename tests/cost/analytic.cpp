@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <map>
+#include <string>
+#include <vector>
 
 namespace analytic_test {
 
@@ -118,6 +121,22 @@ TEST_CASE("bytes moved are those of each operand once and of each result") {
     CHECK(cost::bytes_moved(g, square.node) == 2 * (8 + 8));
     CHECK(cost::bytes_moved(g, wide.node) == 2 * 8 + 8 * 8);
     CHECK(cost::bytes_moved(g, clipped.node) == 8 * (8 + 1 + 8));
+}
+
+TEST_CASE("what an operator of many operands reads counts once for each value") {
+    for (std::size_t const count : {15, 16, 17, 40'000}) {
+        CAPTURE(count);
+        graph g;
+        graph_builder b{g};
+        auto const x = b.input(dtype::f32, {2}, "x");
+        std::vector<value_id> operands;
+        for (std::size_t i = 0; i < count; ++i)
+            operands.push_back(i % 3 == 0 ? x : b.input(dtype::f32, {2}, std::to_string(i)));
+        auto const y = b.add<ops::sum>({}, operands);
+        b.outputs({y});
+        auto const different = count - (count + 2) / 3 + 1;
+        CHECK(cost::bytes_moved(g, y.node) == 8 * static_cast<double>(different + 1));
+    }
 }
 
 TEST_CASE("sizes that are not known count nothing") {

@@ -9,9 +9,13 @@
 #include <gsub/optimize/optimize.hpp>
 #include <gsub/rewrite/engine/canonicalize.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <map>
 #include <numeric>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace lowered_test {
@@ -431,6 +435,29 @@ basic_graph<OpSet> convolution_and() {
     auto const x = b.input(dtype::f32, {1, 32, 28, 28}, "x");
     b.outputs({b.template add<Op>(b.template add<ops::conv>(a, {x, b.constant(k)}))});
     return g;
+}
+
+TEST_CASE("joins of as many values as a graph has are costed in time in proportion") {
+    auto const seconds_of = [](std::size_t count) {
+        graph g;
+        graph_builder b{g};
+        std::vector<value_id> branches;
+        for (std::size_t i = 0; i < count; ++i)
+            branches.push_back(b.add<ops::tanh>(b.input(dtype::f32, {4}, std::to_string(i))));
+        value_id const y[] = {b.add<ops::sum>({}, branches), b.add<ops::concat>({.axis = 0}, branches)};
+        g.set_outputs(y);
+        auto least = std::chrono::duration<double>::max();
+        for (int i = 0; i < 2; ++i) {
+            auto const model = cost::lowered::of(g, machine());
+            auto const begin = std::chrono::steady_clock::now();
+            CHECK(model(g).amount > 0);
+            least = std::min<std::chrono::duration<double>>(least, std::chrono::steady_clock::now() - begin);
+        }
+        return least.count();
+    };
+    auto const small = seconds_of(2'000), large = seconds_of(16'000);
+    INFO(small << " s and " << large << " s");
+    CHECK(large < 0.05 + 24 * small); // 8 where linear, 64 where quadratic
 }
 
 TEST_CASE("operators of one's own cost their kernels, as gsub's do") {

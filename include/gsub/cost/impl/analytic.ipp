@@ -1,8 +1,12 @@
 #pragma once
 
+#include <gsub/core/small_vector.hpp>
 #include <gsub/cost/analytic.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 namespace gsub::cost {
@@ -110,13 +114,27 @@ GSUB_INLINE double flop_count(any_graph const& g, node_id n) {
     return detail::flops_by_category(g, n);
 }
 
+namespace detail {
+// The values that a node reads, each once, in the order in which it first does.
+GSUB_INLINE small_vector<value_id, 6> different_operands(any_graph const& g, node_id n) {
+    constexpr std::size_t few = 16; // of which a look at those before takes least
+    small_vector<value_id, 6> out;
+    std::unordered_set<std::uint64_t> known;
+    auto const count = g.operand_count(n);
+    for (std::size_t i = 0; i < count; ++i) {
+        auto const v = g.operand(n, i);
+        if (!v.valid()) continue;
+        auto const fresh = count <= few ? std::find(out.begin(), out.end(), v) == out.end()
+                                        : known.insert(std::uint64_t{v.node.index} << 32 | v.port).second;
+        if (fresh) out.push_back(v);
+    }
+    return out;
+}
+} // namespace detail
+
 GSUB_INLINE double bytes_moved(any_graph const& g, node_id n) {
     double total = 0;
-    auto const operands = g.operands(n);
-    for (std::size_t i = 0; i < operands.size(); ++i)
-        if (operands[i].valid() &&
-            std::find(operands.begin(), operands.begin() + i, operands[i]) == operands.begin() + i)
-            total += detail::size_bytes(g, operands[i]);
+    for (auto v : detail::different_operands(g, n)) total += detail::size_bytes(g, v);
     for (std::uint32_t port = 0; port < g.result_count(n); ++port) total += detail::size_bytes(g, {n, port});
     return total;
 }

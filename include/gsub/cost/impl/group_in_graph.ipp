@@ -8,10 +8,20 @@
 #include <gsub/lower/kernel_layouts.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace gsub::cost::detail {
+
+struct hash_of_value {
+    std::size_t operator()(value_id v) const noexcept {
+        return static_cast<std::size_t>(hasher{v.node.index}.add(v.port).finish().low);
+    }
+};
 
 // Operators of a group with the views that they read, as they stand in their graph.
 template <class = void>
@@ -29,7 +39,7 @@ public:
     // Equal for groups that take one time.
     [[nodiscard]] hash128 key() const {
         hasher h;
-        small_vector<value_id, 32> boundary;
+        std::unordered_map<value_id, std::size_t, hash_of_value> boundary; // numbered as they come
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             auto const n = nodes_[i].node;
             h.add(static_cast<std::uint64_t>(g_.op(n).id)).add(g_.attributes(n).hash()).add(nodes_[i].own ? 1u : 0u);
@@ -39,10 +49,9 @@ public:
                 } else if (auto const at = number_of(v.node); at < nodes_.size()) {
                     h.add(at << 8 | v.port);
                 } else {
-                    auto const known = std::find(boundary.begin(), boundary.end(), v);
-                    h.add(1u << 30 | static_cast<std::uint64_t>(known - boundary.begin()));
-                    if (known != boundary.end()) continue;
-                    boundary.push_back(v);
+                    auto const [known, fresh] = boundary.try_emplace(v, boundary.size());
+                    h.add(1u << 30 | static_cast<std::uint64_t>(known->second));
+                    if (!fresh) continue;
                     h.add(g_.type_of(v).hash()).add(g_.constant(v) ? 2u : scope_.in_blocks(v) ? 1u : 0u);
                     h.add(g_.is<ops::input>(v.node) || is_view_node(v.node) ? 1u : 0u);
                     if (counts(v)) h.add(g_.blob(v.node)->hash());
@@ -72,6 +81,7 @@ public:
             return t;
         };
         std::vector<value_id> outputs;
+        auto const readers = readings();
         for (auto const& [n, own] : nodes_) {
             for (auto v : g_.operands(n)) {
                 if (!v.valid() || copies.has(v)) continue;
@@ -80,7 +90,8 @@ public:
                 else if (g_.constant(v))
                     copies.stand(v, out.graph.add_constant(zeros(g_.type(v))));
                 else
-                    copies.stand(v, out.graph.add_input(stored(v, read_in_blocks(v)), {})), out.inputs.push_back(v);
+                    copies.stand(v, out.graph.add_input(stored(v, read_in_blocks(v, readers)), {})),
+                        out.inputs.push_back(v);
             }
             small_vector<type_id, 4> types;
             for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
@@ -140,21 +151,32 @@ private:
         auto const at = std::lower_bound(nodes_.begin(), nodes_.end(), g_.place(n), earlier);
         return at != nodes_.end() && at->node == n ? static_cast<std::size_t>(at - nodes_.begin()) : nodes_.size();
     }
+    // An operand of a member.
+    struct reading {
+        value_id of;
+        node_id by;
+        std::size_t operand;
+    };
+    // Those of all members by value, each value's in order: a join may read as many values as the graph has.
+    [[nodiscard]] std::vector<reading> readings() const {
+        std::vector<reading> out;
+        for (auto const& m : nodes_)
+            for (std::size_t i = 0; i < g_.operand_count(m.node); ++i)
+                if (auto const v = g_.operand(m.node, i); v.valid()) out.push_back({v, m.node, i});
+        std::ranges::stable_sort(out, {}, &reading::of);
+        return out;
+    }
     // Whether all members that read a value have it in blocks of channels: the first operand of what keeps that one's
     // layout as it lies, others as their results are.
-    [[nodiscard]] bool read_in_blocks(value_id v) const {
-        for (auto const& m : nodes_) {
-            auto const operands = g_.operands(m.node);
-            auto const rule = g_.op(m.node).layouts;
-            for (std::size_t i = 0; i < operands.size(); ++i) {
-                if (operands[i] != v) continue;
-                if (rule == layout_policy::row_major || (rule == layout_policy::propagates_first && i > 0))
-                    return false;
-                if (!scope_.in_blocks(rule == layout_policy::propagates_first ? v : value_id{m.node, 0})) return false;
-                if (rule == layout_policy::propagates && !(g_.type(v).dims == g_.type({m.node, 0}).dims)) return false;
-            }
-        }
-        return true;
+    [[nodiscard]] bool read_in_blocks(value_id v, std::span<reading const> all) const {
+        auto const same = std::ranges::equal_range(all, v, {}, &reading::of);
+        return std::ranges::all_of(same, [&](reading const& r) {
+            auto const rule = g_.op(r.by).layouts;
+            if (rule == layout_policy::row_major || (rule == layout_policy::propagates_first && r.operand > 0))
+                return false;
+            if (!scope_.in_blocks(rule == layout_policy::propagates_first ? v : value_id{r.by, 0})) return false;
+            return rule != layout_policy::propagates || g_.type(v).dims == g_.type({r.by, 0}).dims;
+        });
     }
     // Whether the elements of an operand decide what is computed: settings, and single numbers.
     [[nodiscard]] bool counts(value_id v) const {

@@ -68,7 +68,8 @@ GSUB_LAZY std::optional<std::size_t> input_of(kernel_graph const& g, kernel_oper
 }
 
 // Whether a kernel of a group that is lowered by itself is none where the group stands in its graph.
-GSUB_LAZY bool is_left_out(group_in_graph<void> const& of, group_in_graph<void>::alone const& alone,
+// `all_made`: kernels make all that the group reads.
+GSUB_LAZY bool is_left_out(group_in_graph<void> const& of, group_in_graph<void>::alone const& alone, bool all_made,
                            kernel_graph const& made, kernel_op const& op, isa const& isa) {
     auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
     auto const* const moved = d ? std::get_if<kernels::movement_shape>(d) : nullptr;
@@ -81,8 +82,7 @@ GSUB_LAZY bool is_left_out(group_in_graph<void> const& of, group_in_graph<void>:
             return true;
     }
     // Parts of a join in blocks are written in their place.
-    return std::holds_alternative<runtime::copy_call>(op.computes) && op.operands.size() == 1 &&
-           std::all_of(alone.inputs.begin(), alone.inputs.end(), [&](value_id v) { return of.is_made(v); });
+    return all_made && std::holds_alternative<runtime::copy_call>(op.computes) && op.operands.size() == 1;
 }
 
 } // namespace detail
@@ -389,10 +389,11 @@ GSUB_LAZY_BODY double lowered::cost_alone(detail::group_in_graph<void> const& of
     auto const chosen = select(fuse(alone.graph, cx).value(), *isa_, *this, options_.winograd).value();
     auto const made = schedule(layout_values(chosen, *isa_).value(), *isa_, *this).value();
     double total = 0;
+    auto const all_made = std::ranges::all_of(alone.inputs, [&](value_id v) { return of.is_made(v); });
     // What stands between this group and the others, row-major here, may be in blocks there.
     std::vector<char> taken_apart(alone.inputs.size(), 0);
     for (auto const& op : made.ops) {
-        if (detail::is_left_out(of, alone, made, op, *isa_)) continue;
+        if (detail::is_left_out(of, alone, all_made, made, op, *isa_)) continue;
         for (auto const& o : op.operands)
             if (auto const at = detail::input_of(made, o);
                 at && of.in_blocks(alone.inputs[*at]) && !std::exchange(taken_apart[*at], char{1}))
