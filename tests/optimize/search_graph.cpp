@@ -17,7 +17,9 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 namespace search_graph_test {
 
@@ -269,6 +271,34 @@ TEST_CASE("no budget is exceeded, however it is divided") {
     auto const cancelled = optimize(g, cost::roofline{}, {.split = 12, .stop = stop.get_token()}).value().report;
     CHECK(cancelled.search.why == search::stop_reason::cancelled);
     CHECK(cancelled.applied.empty());
+}
+
+TEST_CASE("a graph of more than 4096 kernels is searched in parts alone, and says so") {
+    using namespace search_graph_test;
+    auto const of_kernels = [](std::size_t count) {
+        graph g;
+        graph_builder b{g};
+        auto v = b.input(dtype::f32, {4}, "x");
+        for (std::size_t i = 0; i < count; ++i) v = i % 2 ? b.add<ops::tanh>(v) : b.add<ops::sigmoid>(v);
+        g.set_outputs({&v, 1});
+        return g;
+    };
+    struct hearing : observer {
+        std::vector<std::string> notes;
+        void on_note(std::string_view text) override { notes.emplace_back(text); }
+    };
+    auto const searched = [](graph const& g, hearing& heard) {
+        return optimize(g, cost::roofline{}, {.budget = {100}, .observe = &heard}).value().report;
+    };
+    hearing below, above;
+    auto const whole = searched(of_kernels(4096), below), parts = searched(of_kernels(4097), above);
+    CHECK(whole.search.why == search::stop_reason::exhausted);
+    CHECK(below.notes.empty());
+    CHECK(parts.search.why == search::stop_reason::steps);
+    REQUIRE(above.notes.size() == 1);
+    CHECK(above.notes[0] == "4097 kernels are searched in parts alone: a whole has 4096 at most");
+    CHECK(parts.split.parts > 80);
+    CHECK(parts.cost_after == parts.cost_before);
 }
 
 TEST_CASE("small graphs, costs that are no sums, and those who do not ask get one search of the whole") {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/core/hash.hpp>
 #include <gsub/cost/analytic.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/optimize/graph_parts.hpp>
@@ -17,7 +18,9 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
 
 namespace gsub {
 
@@ -37,6 +40,19 @@ GSUB_LAZY bool same_form(any_graph const& a, any_graph const& b) {
             if (!(a.type_of({n, port}) == b.type_of({n, port}))) return false;
     }
     return true;
+}
+
+// Equal for graphs of the same form.
+GSUB_LAZY std::uint64_t hash_of_form(any_graph const& g) {
+    hasher h{g.capacity()};
+    h.add(g.inputs().size());
+    for (auto n : g.order()) {
+        h.add(n.index).add(std::uint64_t{g.row(n)}).add(g.attributes(n).hash()).add(g.result_count(n));
+        for (std::size_t k = 0; k < g.operand_count(n); ++k)
+            h.add(g.operand(n, k).node.index).add(g.operand(n, k).port);
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port) h.add(g.type_of({n, port}).hash());
+    }
+    return h.finish().low;
 }
 
 // The rewrites that a search made, in a graph of the same form; nothing where one does not match.
@@ -80,6 +96,12 @@ GSUB_LAZY void add_counts(search_result& to, search_result const& found) {
     sum.duplicates += s.duplicates, sum.refused += s.refused, sum.distinct += s.distinct, sum.dropped += s.dropped;
     to.inapplicable += found.inapplicable, to.remembered += found.remembered;
 }
+
+// Beyond so many kernels a graph is searched in parts alone: each of as many rewrites would be made in a copy of the
+// whole, for each expansion. Models of some thousand operators stay below.
+inline constexpr std::size_t most_kernels_of_whole = 4096;
+// As many nodes are costed anew in graphs in which parts are replaced, one part after the other.
+inline constexpr std::uint64_t most_nodes_costed = std::uint64_t{1} << 23;
 
 /// A graph on its way through searches of its parts.
 template <class = void>
@@ -135,6 +157,13 @@ private:
 
     void as_whole(budget_meter const& meter) {
         auto& stats = out_.stats;
+        if (auto const kernels = kernels_among(out_.best, out_.best.order()); kernels > most_kernels_of_whole) {
+            note(format_text("{} kernels are searched in parts alone: a whole has {} at most", kernels,
+                             most_kernels_of_whole));
+            stats.why = search::stop_reason::steps;
+            stats.best_cost = cost_;
+            return;
+        }
         auto last = search_in(out_.best, meter.share(1));
         auto const before = stats.expanded - last.stats.expanded;
         for (auto& s : last.stats.path) stats.path.push_back(std::move(s));
@@ -154,30 +183,48 @@ private:
         search_result found;
         std::uint64_t until = 0; ///< states expanded when it had been searched, in the order of forms
     };
+    /// Forms in the order in which they were met.
+    struct known_forms {
+        std::vector<form> all;
+        std::unordered_multimap<std::uint64_t, std::size_t> places; ///< among `all`, by `hash_of_form`
+
+        /// The first of the form of a graph; null where there is none.
+        [[nodiscard]] form const* find(any_graph const& g) const {
+            auto first = all.size();
+            auto const [begin, end] = places.equal_range(hash_of_form(g));
+            for (auto i = begin; i != end; ++i)
+                if (i->second < first && same_form(all[i->second].start, g)) first = i->second;
+            return first < all.size() ? &all[first] : nullptr;
+        }
+        void add(form f) {
+            places.emplace(hash_of_form(f.start), all.size());
+            all.push_back(std::move(f));
+        }
+    };
 
     /// Searches parts of one form once, and makes of each part what was found. Gives the number of searches.
     std::size_t search_all(std::vector<std::vector<node_id>> const& parts, budget_meter& meter) {
         auto& g = out_.best;
         piece_.assign(g.capacity(), 0);
-        std::vector<form> forms;
+        known_forms forms;
         for (std::size_t i = 0; i < parts.size(); ++i) {
             for (auto n : parts[i]) piece_[n.index] = static_cast<std::uint32_t>(i + 1);
             auto part = cut_out(g, as_span(parts[i]));
-            if (form_of(part.graph, forms)) continue;
+            if (forms.find(part.graph)) continue;
             auto const found = search_result{part.graph, {}, {}, 0, 0, {}};
-            forms.push_back({std::move(part.graph), kernels_among(g, as_span(parts[i])), found, 0});
+            forms.add({std::move(part.graph), kernels_among(g, as_span(parts[i])), found, 0});
         }
-        search_forms(forms, meter.share(0.75));
-        for (auto const& f : forms) meter.spend(f.found.stats.expanded);
+        search_forms(forms.all, meter.share(0.75));
+        for (auto const& f : forms.all) meter.spend(f.found.stats.expanded);
 
-        auto until = forms.empty() ? 0 : forms.front().until;
+        auto until = forms.all.empty() ? 0 : forms.all.front().until;
         for (std::size_t i = 0; i < parts.size(); ++i) {
             auto nodes = parts[i];
             std::erase_if(nodes, [&](node_id n) { return !g.live(n); }); // equal to one of another part
             auto const part = cut_out(g, as_span(nodes));
             // A rule may ask for more of a constant than its type; and what went before may have changed the part.
             // Then it is searched too.
-            auto const* known = form_of(part.graph, forms);
+            auto const* known = forms.find(part.graph);
             auto made = known ? repeat(known->found, part.graph, model_, rules_) : std::nullopt;
             if (known) until = std::max(until, known->until);
             if (!made) {
@@ -186,19 +233,13 @@ private:
                 made = search_in(part.graph, meter.share(static_cast<double>(own) / static_cast<double>(all)));
                 meter.spend(made->stats.expanded);
                 until = out_.stats.expanded;
-                forms.push_back({part.graph, own, *made, until});
+                forms.add({part.graph, own, *made, until});
             }
             replace(nodes, part, *made, until);
             piece_.resize(g.capacity(), static_cast<std::uint32_t>(i + 1));
         }
         if (!failure_.empty()) throw search::failed_move{failure_};
-        return forms.size();
-    }
-
-    static form const* form_of(any_graph const& g, std::vector<form> const& forms) {
-        auto const found =
-            std::find_if(forms.begin(), forms.end(), [&](form const& f) { return same_form(f.start, g); });
-        return found != forms.end() ? &*found : nullptr;
+        return forms.all.size();
     }
 
     // Each with its share of the steps, whatever the others leave, so that they may be searched side by side.
@@ -247,6 +288,11 @@ private:
     void replace(std::vector<node_id> const& nodes, cut_part const& part, search_result& made, std::uint64_t until) {
         if (made.rewrites.empty()) return;
         auto& g = out_.best;
+        if (nodes_costed_ > most_nodes_costed) return;
+        if ((nodes_costed_ += g.size()) > most_nodes_costed) {
+            note("parts that are left stay as they are: rewrites have been costed in graphs of 2^23 nodes together");
+            return;
+        }
         auto whole = g;
         whole.start_journal();
         if (!put_back(whole, part, as_span(nodes), made.best)) return;
@@ -270,6 +316,10 @@ private:
         return found;
     }
 
+    void note(std::string_view text) const {
+        if (hooks_.observe) hooks_.observe->on_note(text);
+    }
+
     void count(search_result const& found) {
         if (failure_.empty()) failure_ = found.stats.failure;
         add_counts(out_, found);
@@ -281,6 +331,7 @@ private:
     search::options const& options_;
     search_hooks hooks_;
     double cost_ = 0;
+    std::uint64_t nodes_costed_ = 0;   // of graphs in which parts were replaced
     std::string failure_;              // of the first search that ended by one
     std::vector<std::uint32_t> piece_; // by node id: number of the part that the node came from, from 1 on
 };
@@ -293,6 +344,8 @@ inline constexpr std::uint64_t kept_for_whole = 8; // one of so many steps, and 
 GSUB_LAZY search_result search_divided(any_graph start, cost::any_cost const& model, rule_index const& rules,
                                        search::options options, std::size_t bound, search_hooks const& hooks) {
     using search::stop_reason;
+    if (kernels_among(start, start.order()) > most_kernels_of_whole)
+        return split_search<>{std::move(start), model, rules, options, bound, hooks}.run();
     auto& left = options.budget;
     auto const limited = left.steps != std::numeric_limits<std::uint64_t>::max();
     auto const timed = left.time != std::chrono::nanoseconds::max();
