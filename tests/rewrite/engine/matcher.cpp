@@ -121,6 +121,16 @@ TEST_CASE("patterns over all operands or parts match where the sentence that the
     CHECK(orders > 0);
 }
 
+TEST_CASE("patterns over all operands match up to 4096 of them") {
+    for (std::size_t const count : {2, 4096, 4097}) {
+        graph g;
+        graph_builder b{g};
+        auto const p = b.input(dtype::f32, {2}, "p");
+        b.outputs({b.add<ops::concat>({.axis = 0}, std::vector<value_id>(count, b.add<ops::relu>(p)))});
+        CHECK(count_of(g, relus_in_concat.program()) == (count <= 4096 ? 1 : 0));
+    }
+}
+
 constexpr auto sum_then_product =
     rule<"sum_then_product">(pattern::mul[c](pattern::add[d](x, y), z), build([](rewrite&) {}), provenance{"test"});
 constexpr auto square = rule<"square">(pattern::mul[c](x, x), build([](rewrite&) {}), provenance{"test"});

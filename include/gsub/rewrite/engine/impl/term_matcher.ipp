@@ -98,8 +98,13 @@ private:
         return match_value(number, {candidate, 0}, 0);
     }
 
+    // Of n operands or parts that match one term, each is sought among the bindings of all: n^2 steps. Of more there is
+    // no match.
+    static constexpr std::size_t most_of_a_list = 4096;
+
     // A split, and for each of its parts the one reader.
     bool match_parts(pattern::node const& n, node_id split) {
+        if (g_.result_count(split) > most_of_a_list) return miss(mismatch::kind::surplus, kid(n, 0), {split, 0});
         if (!match_value(kid(n, 0), {split, 0}, 0)) return false;
         for (std::uint32_t port = 0; port < g_.result_count(split); ++port) {
             part_ = {split, port};
@@ -188,6 +193,7 @@ private:
 
     // Each operand of a node matches one term.
     bool match_each(pattern::node const& n, node_id reader) {
+        if (g_.operand_count(reader) > most_of_a_list) return miss(mismatch::kind::surplus, kid(n, 0), {reader, 0});
         for (std::uint32_t i = 0; i < g_.operand_count(reader); ++i) {
             look_at(reader, i);
             if (!match_in_some_order(kid(n, 0), g_.operand(reader, i), i)) return false;
