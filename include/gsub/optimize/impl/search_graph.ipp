@@ -123,6 +123,8 @@ public:
         try {
             in_parts(meter);
             as_whole(meter);
+            if (nodes_costed_ > most_nodes_costed && stats.why == search::stop_reason::exhausted)
+                stats.why = search::stop_reason::steps;
         } catch (search::failed_move const& f) {
             stats.why = search::stop_reason::failed;
             stats.failure = f.what();
