@@ -163,14 +163,16 @@ private:
         for (auto const& m : nodes_)
             for (std::size_t i = 0; i < g_.operand_count(m.node); ++i)
                 if (auto const v = g_.operand(m.node, i); v.valid()) out.push_back({v, m.node, i});
-        std::ranges::stable_sort(out, {}, &reading::of);
+        std::stable_sort(out.begin(), out.end(), [](reading const& a, reading const& b) { return a.of < b.of; });
         return out;
     }
     // Whether all members that read a value have it in blocks of channels: the first operand of what keeps that one's
     // layout as it lies, others as their results are.
     [[nodiscard]] bool read_in_blocks(value_id v, std::span<reading const> all) const {
-        auto const same = std::ranges::equal_range(all, v, {}, &reading::of);
-        return std::ranges::all_of(same, [&](reading const& r) {
+        auto const first =
+            std::lower_bound(all.begin(), all.end(), v, [](reading const& r, value_id of) { return r.of < of; });
+        auto const last = std::find_if(first, all.end(), [&](reading const& r) { return r.of != v; });
+        return std::all_of(first, last, [&](reading const& r) {
             auto const rule = g_.op(r.by).layouts;
             if (rule == layout_policy::row_major || (rule == layout_policy::propagates_first && r.operand > 0))
                 return false;
