@@ -207,6 +207,18 @@ def large_cases():
     yield Case("A14_chain_1e5", lambda _: chain(), accepted(), seconds=4, **small)
     yield Case("A14_chain_1e5_of_neg", lambda _: chain(op="Neg"), accepted(), seconds=4, **small)
     yield Case("A14_chain_1e5_searched", lambda _: chain(), accepted(), seconds=10, run=False)
+    searched = dict(seconds=10, run=False)
+    yield Case("A14_chain_1e5_of_two_searched", lambda _: model([node("Relu" if i % 2 else "Sigmoid", [f"v{i}" if i else "x"],
+                                                                      [f"v{i + 1}" if i + 1 < n else "y"]) for i in range(n)], ["x"], ["y"]),
+               accepted(), **searched)
+    yield Case("A14_wide_1e5_into_concat_searched", lambda _: model(
+        [node(("Exp", "Relu", "Neg", "Tanh", "Sigmoid")[i % 5], [f"x{i}"], [f"v{i}"]) for i in range(n)] +
+        [node("Concat", [f"v{i}" for i in range(n)], "y", axis=0)], [f"x{i}" for i in range(n)], untyped("y")), accepted(), **searched)
+    yield Case("A14_wide_1e5_into_sum", lambda _: model([node("Exp", [f"x{i}"], [f"v{i}"]) for i in range(n)] +
+                                                        [node("Sum", [f"v{i}" for i in range(n)], "y")], [f"x{i}" for i in range(n)], ["y"]),
+               accepted(), seconds=10, **small)
+    yield Case("A14_sum_of_1e5_searched", lambda _: model([node("Sum", [f"x{i}" for i in range(n)], "y")], [f"x{i}" for i in range(n)], ["y"]),
+               accepted(), **searched)
     yield Case("A14_chain_1e5_reversed", lambda _: chain(-1), accepted(), seconds=10, **small)
     yield Case("A14_wide_1e5_dead", lambda _: model([node("Exp", "x", f"v{i}") for i in range(n)] + [node("Relu", "x", "y")], ["x"], ["y"]),
                accepted(), seconds=10, **small)
