@@ -78,6 +78,7 @@ template <class OpSet = standard_ops>
 #include <gsub/io/impl/branch_importer.ipp>
 #include <gsub/io/impl/import_diagnostics.ipp>
 #include <gsub/io/impl/input_bindings.ipp>
+#include <gsub/io/impl/loop_importer.ipp>
 #include <gsub/io/impl/onnx_import.ipp>
 #include <gsub/io/impl/onnx_importer.ipp>
 #include <gsub/io/impl/onnx_symbols.ipp>
