@@ -23,8 +23,8 @@ GSUB_INLINE void loop_budget::refuse() const {
         {error_code::unsupported,
          {},
          {},
-         format_text("written one by one, the iterations of loops are more than {} nodes and values", most_),
-         "load_options::limits.max_nodes"}};
+         format_text("written one by one, iterations of loops are more than {} nodes and values", most_),
+         "load_options::limits.max_nodes is four times as many"}};
 }
 
 template <class>
@@ -407,6 +407,7 @@ private:
             }
             std::vector<tensor_type> types;
             for (auto const v : body.importer->run_step(as_span(own), true)) types.push_back(lone.type(v));
+            if (task_.in_loop) task_.budget.spend(body.importer->cost_since(0)); // weights are read each time
             return types;
         });
     }

@@ -41,6 +41,8 @@ public:
     /// outputs. *Errors* throws `error`, or `not_supported` where a node would stay opaque.
     std::vector<value_id> run_step(std::span<value_id const> arguments, bool first);
     [[nodiscard]] onnx_values<>& values() noexcept { return values_; }
+    /// What the nodes of the graph from one on cost, for the budget of loops.
+    [[nodiscard]] std::uint64_t cost_since(std::size_t first);
 
     /// Types that gsub does not compute with, by the name of the value.
     [[nodiscard]] std::map<std::string_view, std::string_view> const& foreign() noexcept { return values_.foreign(); }
@@ -50,7 +52,6 @@ private:
     [[nodiscard]] std::int64_t opset(std::string_view domain) const;
     void read_opsets();
     void describe_graph();
-    [[nodiscard]] std::uint64_t cost_since(std::size_t first);
     [[nodiscard]] bool has_standard_operators();
     void check_attributes(std::uint32_t i);
     void make_node(std::uint32_t i);

@@ -58,7 +58,7 @@ void onnx_importer<T>::open_body(std::span<captured_value const> captured, std::
 template <class T>
 std::vector<value_id> onnx_importer<T>::run_step(std::span<value_id const> arguments, bool first) {
     auto const& graph = task_.model.graph;
-    task_.budget.spend(1 + arguments.size() + graph.outputs.size());
+    task_.budget.spend(4 + arguments.size() + graph.outputs.size());
     for (std::size_t i = 0; i < arguments.size(); ++i) values_.bind(graph.inputs[i], arguments[i]);
     diagnostics_.give_up_if_wrong();
     for (auto i : symbols_.order())
@@ -69,7 +69,7 @@ std::vector<value_id> onnx_importer<T>::run_step(std::span<value_id const> argum
     return outputs;
 }
 
-// What the nodes of a graph from one on cost: they themselves, their operands, and their constants by size.
+// Nodes and their operands. Constants, which are followed, cost more, and by size.
 template <class T>
 std::uint64_t onnx_importer<T>::cost_since(std::size_t first) {
     constexpr std::uint64_t bytes_of_one = 256;
@@ -77,7 +77,7 @@ std::uint64_t onnx_importer<T>::cost_since(std::size_t first) {
     std::uint64_t cost = 0;
     for (auto k = static_cast<std::uint32_t>(first); k < g.capacity(); ++k) {
         cost += 1 + g.operand_count({k});
-        if (g.is<ops::constant>({k})) cost += g.constant_data({k}).size_bytes() / bytes_of_one;
+        if (g.is<ops::constant>({k})) cost += 3 + g.constant_data({k}).size_bytes() / bytes_of_one;
     }
     return cost;
 }
@@ -176,7 +176,7 @@ void onnx_importer<T>::check_attributes(std::uint32_t i) {
 template <class T>
 void onnx_importer<T>::make_node(std::uint32_t i) {
     auto const& n = task_.model.graph.nodes[i];
-    if (task_.in_loop) task_.budget.spend(1 + n.inputs.size() + n.outputs.size() + n.message.size() / 256);
+    if (task_.in_loop) task_.budget.spend(1 + n.message.size() / 256);
     check_attributes(i);
     auto outputs = n.outputs;
     while (outputs.size() > 1 && outputs.back().empty()) outputs.pop_back();
