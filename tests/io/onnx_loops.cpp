@@ -289,8 +289,8 @@ TEST_CASE("nodes that no iteration changes are made once") {
     CHECK(count<ops::constant>(g) == 2);
 }
 
-TEST_CASE("loops, scans and branches within a body are unrolled with it, and read what is around") {
-    // s += sum over j < 3 of x[j] * i, but where i is 1 it takes -s.
+// s += twice the sum of x * i * scale, and behind iteration 1 the state is -s.
+w::model nested_loops() {
     auto inner = body_of({"acc", "e"});
     inner.add("Mul", {"e", "fi"}, {"p"}).add("Mul", {"p", "scale"}, {"q"}).add("Add", {"acc", "q"}, {"acc2"});
     inner.out("acc2");
@@ -309,13 +309,17 @@ TEST_CASE("loops, scans and branches within a body are unrolled with it, and rea
     outer.out("c").out("next");
     auto m = loop(outer, "three", "", {"s0"}, {"y"});
     m.weight(number("three", 3)).in("s0", {}).in("x", {3}).in("scale", {});
+    return m;
+}
+
+TEST_CASE("loops, scans and branches within a body are unrolled with it, and read what is around") {
     double want = 1;
     for (int i = 0; i < 3; ++i) {
         for (int j = 0; j < 2; ++j)
             for (double e : {1.0, 2.0, 3.0}) want += e * i * 10;
         if (i == 1) want = -want;
     }
-    CHECK(near(run(m, {floats({}, {1}), floats({3}, {1, 2, 3}), floats({}, {10})})[0],
+    CHECK(near(run(nested_loops(), {floats({}, {1}), floats({3}, {1, 2, 3}), floats({}, {10})})[0],
                floats({}, {static_cast<float>(want)})));
 }
 
@@ -454,6 +458,29 @@ TEST_CASE("constants that nodes are written with count by their size") {
     };
     CHECK(why(with("five")) == "read");
     has(why(with("most")), "more than 500000 nodes and values");
+}
+
+TEST_CASE("a mutated model with loops is an error or a legal graph") {
+    w::texts const seeds{nested_loops().text(),
+                         scan(adding(), {w::integer_list("scan_input_axes", {-1})}, {2}, {2, 3}).text(),
+                         loop(doubling(), "five", "true", {"five"}, {"y", "all"}).text()};
+    std::size_t accepted = 0;
+    for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+        INFO(seed);
+        random_stream r{seed};
+        auto text = seeds[r.below(seeds.size())];
+        for (auto n = 1 + r.below(3); n-- > 0;) {
+            auto const at = r.below(text.size()), from = r.below(text.size());
+            if (r.below(2))
+                text[at] = static_cast<char>(text[at] ^ 1 << r.below(8));
+            else
+                text[at] = text[from]; // names have one letter: another value takes this one's place
+        }
+        auto const g = read(text, {.limits = {.max_nodes = 2000}});
+        accepted += g.has_value();
+        if (g) CHECK(check(*g, stage::imported).empty());
+    }
+    CHECK(accepted > 100);
 }
 
 TEST_CASE("four thousand iterations are written in time that is linear in them") {
