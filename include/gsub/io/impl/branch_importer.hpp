@@ -23,7 +23,8 @@ struct import_task {
     dialect const& operators;
     std::span<onnx_row const> table;
     load_options const& options;
-    module* functions; // where branches go; null: a graph alone is wanted
+    module* functions;             // where branches go; null: a graph alone is wanted
+    std::int64_t& constant_budget; // elements of constants that nodes may still be written with
 };
 
 /// What a node of a file has become.

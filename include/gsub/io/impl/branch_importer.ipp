@@ -103,8 +103,8 @@ imported_branch branch_importer<T>::import_branch(std::uint32_t node, std::strin
         captured.push_back(c);
         if (!c.known) passed.push_back(v);
     }
-    auto const inner = std::make_unique<onnx_importer<>>(
-        import_task{part, task_.path, task_.operators, task_.table, task_.options, task_.functions});
+    auto const inner = std::make_unique<onnx_importer<>>(import_task{
+        part, task_.path, task_.operators, task_.table, task_.options, task_.functions, task_.constant_budget});
     try {
         auto body = inner->run_branch(as_span(captured));
         for (auto const& f : inner->foreign()) values_.foreign().insert(f);
