@@ -254,6 +254,12 @@ def blow_up_cases():
     yield Case("A15_pad_huge", one("Pad", X, C([2**39, 2**39])), carried("limit"))
     yield Case("A15_eyelike_huge", model([node("EyeLike", "x", "y")], [value("x", [2**20, 2**20])], untyped("y")), unsupported("limit"))
     yield Case("A15_resize_huge", one("Resize", X.reshape(1, 1, 2, 2), None, C([1.0, 1.0, 2.0**14, 2.0**14])), carried("limit"))
+    smooth = dict(mode="linear", antialias=1)
+    yield Case("A15_resize_by_wide_filters", model([node("Resize", ["x", "", "", "sizes"], "y", **smooth)], [value("x", [1, 1, 1, 2**36])],
+                                                   untyped("y"), {"sizes": np.array([1, 1, 1, 2**23])}, opset=18), carried("size"))
+    many = 2000
+    yield Case("A15_many_windows", model([node("HannWindow", "size", f"v{i}") for i in range(many)] + [node("Max", [f"v{i}" for i in range(many)], "y")],
+                                         [], ["y"], {"size": np.array(2**20)}), carried("as many constants"))
     yield Case("A15_outer_product_huge", one("MatMul", np.ones((1 << 20, 1), np.float32), np.ones((1, 1 << 20), np.float32)), carried("limit"))
     yield Case("A15_broadcast_huge", one("Add", np.ones((1 << 20, 1), np.float32), np.ones((1, 1 << 20), np.float32)), carried("limit"))
     yield Case("A15_gather_huge", one("Gather", np.ones((1, 1 << 20), np.float32), np.zeros(1 << 20, np.int64)), carried("limit"))

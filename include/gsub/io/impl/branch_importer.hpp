@@ -26,7 +26,8 @@ struct import_task {
     load_options const& options;
     module* functions; // where branches go; null: a graph alone is wanted
     loop_budget& budget;
-    bool in_loop = false; // the model is a loop's body, or part of one: no node may stay opaque
+    std::int64_t& constant_budget; // elements of constants that nodes may still be written with
+    bool in_loop = false;          // the model is a loop's body, or part of one: no node may stay opaque
 };
 
 /// What a node of a file has become.

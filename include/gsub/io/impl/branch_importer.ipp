@@ -107,8 +107,9 @@ imported_branch branch_importer<T>::import_branch(std::uint32_t node, std::strin
         captured.push_back(values_.captured(name, v));
         if (!captured.back().known) passed.push_back(v);
     }
-    auto const inner = std::make_unique<onnx_importer<>>(import_task{
-        part, task_.path, task_.operators, task_.table, task_.options, task_.functions, task_.budget, task_.in_loop});
+    auto const inner = std::make_unique<onnx_importer<>>(import_task{part, task_.path, task_.operators, task_.table,
+                                                                     task_.options, task_.functions, task_.budget,
+                                                                     task_.constant_budget, task_.in_loop});
     try {
         auto body = inner->run_branch(as_span(captured));
         for (auto const& f : inner->foreign()) values_.foreign().insert(f);

@@ -48,8 +48,15 @@ struct loop_body {
 
 private:
     static import_task task_of(import_task const& around, onnx_model const& part) {
-        return {part,           around.path,      around.operators, around.table,
-                around.options, around.functions, around.budget,    true};
+        return {part,
+                around.path,
+                around.operators,
+                around.table,
+                around.options,
+                around.functions,
+                around.budget,
+                around.constant_budget,
+                true};
     }
 };
 

@@ -256,14 +256,14 @@ imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_i
             "convert the model with onnx.version_converter");
     if (function && results > function->results)
         throw error{error_code::invalid_input, format_text("{} results; it has {}", results, function->results)};
-    onnx_import_context cx{
-        values_.builder(),
-        n,
-        version,
-        operands,
-        results,
-        [this](std::string_view text) { return values_.read(parse_onnx_tensor(text)); },
-        [this, &n](std::size_t k) { return k < n.outputs.size() && symbols_.is_read(n.outputs[k]); }};
+    onnx_import_context cx{values_.builder(),
+                           n,
+                           version,
+                           operands,
+                           results,
+                           [this](std::string_view text) { return values_.read(parse_onnx_tensor(text)); },
+                           [this, &n](std::size_t k) { return k < n.outputs.size() && symbols_.is_read(n.outputs[k]); },
+                           task_.constant_budget};
     if (loop) return loops_.import(i, cx);
     auto const import = function ? function->import : task_.table[*row].import;
     auto const made = import ? import(cx) : cx.add_by_fields(*row);
