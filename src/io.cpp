@@ -6,6 +6,7 @@
 #include <gsub/io/impl/import_diagnostics.ipp>
 #include <gsub/io/impl/initializer_pool.ipp>
 #include <gsub/io/impl/input_bindings.ipp>
+#include <gsub/io/impl/loop_importer.ipp>
 #include <gsub/io/impl/npy.ipp>
 #include <gsub/io/impl/onnx_export.ipp>
 #include <gsub/io/impl/onnx_exporter.ipp>

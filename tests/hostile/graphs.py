@@ -1,4 +1,4 @@
-"""Rows A5, A6, A8, A9, A13 to A15: sizes, declarations, structure, operators that are none, nesting, numbers of nodes, blow-up."""
+"""Rows A5, A6, A8, A9, A13 to A15: sizes, declarations, structure, operators that are none, nesting, numbers of nodes, blow-up, loops."""
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
@@ -266,6 +266,12 @@ def blow_up_cases():
     yield Case("A15_pad_huge", one("Pad", X, C([2**39, 2**39])), carried("limit"))
     yield Case("A15_eyelike_huge", model([node("EyeLike", "x", "y")], [value("x", [2**20, 2**20])], untyped("y")), unsupported("limit"))
     yield Case("A15_resize_huge", one("Resize", X.reshape(1, 1, 2, 2), None, C([1.0, 1.0, 2.0**14, 2.0**14])), carried("limit"))
+    smooth = dict(mode="linear", antialias=1)
+    yield Case("A15_resize_by_wide_filters", model([node("Resize", ["x", "", "", "sizes"], "y", **smooth)], [value("x", [1, 1, 1, 2**36])],
+                                                   untyped("y"), {"sizes": np.array([1, 1, 1, 2**23])}, opset=18), carried("size"))
+    many = 2000
+    yield Case("A15_many_windows", model([node("HannWindow", "size", f"v{i}") for i in range(many)] + [node("Max", [f"v{i}" for i in range(many)], "y")],
+                                         [], ["y"], {"size": np.array(2**20)}), carried("as many constants"))
     yield Case("A15_outer_product_huge", one("MatMul", np.ones((1 << 20, 1), np.float32), np.ones((1, 1 << 20), np.float32)), carried("limit"))
     yield Case("A15_broadcast_huge", one("Add", np.ones((1 << 20, 1), np.float32), np.ones((1, 1 << 20), np.float32)), carried("limit"))
     yield Case("A15_gather_huge", one("Gather", np.ones((1, 1 << 20), np.float32), np.zeros(1 << 20, np.int64)), carried("limit"))
@@ -278,6 +284,81 @@ def blow_up_cases():
     yield Case("A15_known_branches_1000", Model(folded, {"x": X}), accepted(X * 2000))
 
 
+def body(nodes, inputs, outputs, weights=()):
+    return helper.make_graph(nodes, "body", untyped(*inputs.split()), untyped(*outputs.split()), list(weights))
+
+
+def loop_cases():
+    add = lambda: body([node("Add", "s s", "t")], "i c s", "c t")
+    told = lambda: body([node("Add", "s s", "t"), node("Less", "i k", "more")], "i c s", "more t", [tensor("k", [], I64, int64_data=[2**62])])
+
+    def loop(name, verdict, inside, most=5, results="y", operands="m _ x", **more):
+        weights = {"m": np.array(most), "n": np.array(4096), "no": np.array(False)}
+        made = model([node("Loop", operands, results, body=inside)], ["x"], untyped(*results.split()), weights)
+        return Case(f"A15_loop_{name}", Model(made, {"x": X}), verdict, **more)
+
+    def around(inside, condition):
+        nodes = [node("Loop", "n _ s2", "t2", body=inside), node("Less", "i2 n", "more2")]
+        return body(nodes, "i2 c2 s2", f"{condition} t2")
+
+    def deep(levels, condition):
+        inside = add()
+        for i in range(levels):
+            inside = body([node("Loop", f"n _ a{i}", f"b{i}", body=inside), node("Less", f"i{i} n", f"more{i}")], f"i{i} c{i} a{i}",
+                          f"{condition(i)} b{i}")
+        return inside
+
+    yield loop("of_2_to_62", carried("at most 4096"), add(), 2**62)
+    yield loop("of_2_to_62_whose_condition_is_computed", carried("at most 4096"), told(), 2**62)
+    yield loop("without_end", carried("more than 4096 iterations"), add(), operands="_ _ x")
+    yield loop("of_4096", accepted(), add(), 4096, run=False, options=("--passes", "none"))
+    yield loop("of_4097", carried("at most 4096"), add(), 4097)
+    yield loop("of_a_negative_number", accepted(X), add(), -3)
+    yield loop("of_the_least_number", accepted(X), add(), -2**63)
+    yield loop("of_4096_within_4096", carried("more than 500000 nodes"), around(add(), "c2"), 4096, seconds=10)
+    yield loop("of_4096_within_4096_whose_condition_is_computed", carried("more than 500000 nodes"), around(add(), "more2"), 4096, seconds=10)
+    yield loop("of_4096_20_times_nested", carried("more than 500000 nodes"), deep(20, lambda i: f"c{i}"), 4096, seconds=10)
+    yield loop("of_4096_20_times_nested_with_conditions", carried("more than 500000 nodes"), deep(20, lambda i: f"more{i}"), 4096, seconds=10)
+    yield loop("of_growth_that_doubles", carried("limit"), body([node("Concat", "s s", "t", axis=0)], "i c s", "c t"), 60)
+    yield loop("whose_condition_data_decide", carried("depends on data"),
+               body([node("ReduceSum", "s", "q", keepdims=0), node("Less", "q q", "more"), node("Neg", "s", "t")], "i c s", "more t"))
+    yield loop("body_without_outputs", refused("0 outputs"), body([], "i c s", ""))
+    yield loop("body_without_its_state", refused("1 outputs"), body([], "i c s", "c"))
+    yield loop("body_with_an_output_of_nobody", refused("ghost"), body([], "i c s", "c ghost"))
+    yield loop("body_with_too_few_inputs", refused("2 inputs"), body([], "i c", "c i"))
+    yield loop("body_with_too_many_inputs", refused("4 inputs"), body([], "i c s r", "c s"))
+    yield loop("body_with_an_input_twice", refused("two inputs"), body([], "i s s", "i s"))
+    yield loop("with_too_many_results", refused("results"), add(), results="y z w")
+    yield loop("whose_state_becomes_another_type", refused("and then"), body([node("Cast", "s", "t", to=I64)], "i c s", "c t"))
+    yield loop("whose_body_reads_its_result", refused("depends on the node itself"), body([node("Add", "s y", "t")], "i c s", "c t"))
+    yield loop("of_no_iterations_and_a_wrong_body", either, body([node("Concat", "s", "t")], "i c s", "c t t"), 0, results="y z")
+    yield Case("A15_loop_without_body", model([node("Loop", "m _ x", "y")], ["x"], untyped("y"), {"m": np.array(3)}), refused("body is missing"))
+    many = [node("Loop", "n _ x", f"v{i}", body=around(add(), "more2")) for i in range(200)]
+    yield Case("A15_loops_of_4096_within_4096_side_by_side", model(many + [node("Sum", [f"v{i}" for i in range(200)], "y")], ["x"], untyped("y"),
+                                                                   {"n": np.array(4096)}), carried("more than 500000 nodes"), seconds=20)
+
+    def scan(name, verdict, shape=(4, 2), inputs=1, inside=None, outputs="y z", **more):
+        inside = inside or body([node("Add", "s e", "t")], "s e", "t t")
+        made = model([node("Scan", "s0 x", outputs, body=inside, **({} if inputs is None else {"num_scan_inputs": inputs}), **more)],
+                     [value("s0", [2]), value("x", shape)], untyped(*outputs.split()))
+        return Case(f"A15_scan_{name}", made, verdict)
+
+    yield scan("of_length_2_to_40", carried("at most 4096"), [2**40, 2])
+    yield scan("of_length_2_to_61", carried("at most 4096"), [2**61, 1])
+    yield scan("of_negative_length", refused('"x"'), [-5, 2])
+    for inputs in (-1, 0, 3, 2**62, -2**63):
+        yield scan(f"of_{inputs}_inputs", refused("num_scan_inputs"), inputs=inputs)
+    yield scan("without_a_number_of_inputs", refused("num_scan_inputs"), inputs=None)
+    yield scan("of_an_axis_beyond", refused("axis"), scan_input_axes=[2])
+    yield scan("of_the_least_axis", refused("axis"), scan_input_axes=[-2**63])
+    yield scan("of_an_output_axis_beyond", refused("axis"), scan_output_axes=[2**62])
+    yield scan("of_a_direction_that_is_none", refused("with 2"), scan_input_directions=[2])
+    yield scan("of_too_many_axes", refused("for 1"), scan_input_axes=[0] * 1000)
+    yield scan("body_without_outputs", refused("0 outputs"), inside=body([], "s e", ""))
+    yield scan("body_with_outputs_of_other_sizes", refused("Scan", ANY),
+               inside=body([node("Concat", "s e", "t", axis=0)], "s e", "t t"))
+
+
 def cases():
     yield from size_cases()
     yield from declaration_cases()
@@ -286,3 +367,4 @@ def cases():
     yield from nesting_cases()
     yield from large_cases()
     yield from blow_up_cases()
+    yield from loop_cases()

@@ -188,6 +188,23 @@ TEST_CASE("a Fourier transform is the sum of its definition, along any axis, for
     CHECK(reason({"DFT", 20, {}, {list({5000})}}, {x}) == "a transform of length 5000 as a product with a matrix");
 }
 
+TEST_CASE("constants that nodes are written with have a bound together") {
+    auto const two_windows = [](std::int64_t most) {
+        w::model m;
+        m.weight(list({60}) + w::made([](w::pbf_writer& p) { p.add_string(8, "size"); }));
+        for (auto const* name : {"a", "b"}) m.out(name).add("HannWindow", {"size"}, {name});
+        io::load_options options;
+        options.limits.max_written_elements = most;
+        return loaded(m, options);
+    };
+    CHECK(model_checks::count<ops::opaque>(two_windows(120)) == 0);
+    auto const g = two_windows(119);
+    REQUIRE(model_checks::count<ops::opaque>(g) == 1);
+    for (auto n : g.order())
+        if (g.is<ops::opaque>(n))
+            CHECK(g.attributes<ops::opaque>(n).reason.find("as many constants") != std::string::npos);
+}
+
 TEST_CASE("a short-time Fourier transform is that of each frame, times a window") {
     auto const x = floats({1, 5, 1}, {1, 2, 3, 4, 5});
     auto const step = list({2});

@@ -38,9 +38,10 @@ struct load_options {
 /// Reads an ONNX model: operator sets 7 to 28, weights inside of the file or in files beside it. Types are inferred,
 /// shape arithmetic over fixed sizes is folded, settings given as constant operands become attributes. The order of
 /// nodes in the file does not matter; the graph's order follows from its outputs. An `If` whose condition is known by
-/// then becomes the branch taken. An operator that gsub does not know, or not in this form, becomes an opaque node, and
-/// so does any other `If`: `load_onnx_module` has a form for it. *Errors* all problems of the model together, each with
-/// node, operator, reason and hint: `invalid_input` (malformed file, undefined or cyclic values, ill-typed nodes),
+/// then becomes the branch taken, a `Loop` or `Scan` whose number of iterations is known the nodes of all of them. An
+/// operator that gsub does not know, or not in this form, becomes an opaque node, and so does any other loop, and any
+/// other `If`: `load_onnx_module` has a form for it. *Errors* all problems of the model together, each with node,
+/// operator, reason and hint: `invalid_input` (malformed file, undefined or cyclic values, ill-typed nodes),
 /// `unsupported` (beyond a limit, an operator set that is too new), `usage` (sizes and values that no input has, or
 /// that do not fit it), `environment`. *Complexity* O(n log n) in nodes,
 /// linear in weights; *memory* the weights and about the structure.
@@ -78,6 +79,7 @@ template <class OpSet = standard_ops>
 #include <gsub/io/impl/branch_importer.ipp>
 #include <gsub/io/impl/import_diagnostics.ipp>
 #include <gsub/io/impl/input_bindings.ipp>
+#include <gsub/io/impl/loop_importer.ipp>
 #include <gsub/io/impl/onnx_import.ipp>
 #include <gsub/io/impl/onnx_importer.ipp>
 #include <gsub/io/impl/onnx_symbols.ipp>

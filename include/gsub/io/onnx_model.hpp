@@ -24,6 +24,7 @@ struct onnx_limits {
     std::size_t max_nodes = 2'000'000;                          ///< and as many initializers, inputs and outputs each
     std::size_t max_depth = 64;                                 ///< of nested subgraphs
     std::size_t max_functions = 10'000;                         ///< that the branches of a model become
+    std::int64_t max_written_elements = std::int64_t{1} << 26;  ///< of the constants that nodes are written with
     std::size_t max_problems = 100;                             ///< of the problems that one report lists
 };
 

@@ -7,7 +7,9 @@
 #include <gsub/ir/builder.hpp>
 #include <gsub/ir/ops/ops.hpp>
 
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,7 +37,8 @@ class onnx_import_context {
 public:
     onnx_import_context(graph_builder& builder, onnx_node const& node, std::int64_t opset,
                         std::vector<value_id> operands, std::size_t results,
-                        std::function<tensor(std::string_view)> read_tensor, std::function<bool(std::size_t)> is_read);
+                        std::function<tensor(std::string_view)> read_tensor, std::function<bool(std::size_t)> is_read,
+                        std::int64_t& constant_budget);
 
     [[nodiscard]] graph_builder& builder() const noexcept { return *builder_; }
     /// Version of the operator's domain in this model.
@@ -91,6 +94,11 @@ public:
         return builder_->add<Op>(a, operands, results_);
     }
 
+    /// Takes the elements of a constant that the node is written with from what the import may make, before it is made.
+    /// Sizes are not negative. Beyond 2^24 elements, or where those of nodes before leave too few of
+    /// `onnx_limits::max_written_elements`, the node is opaque for `what`.
+    void take_constant(std::initializer_list<std::int64_t> sizes, std::string_view what) const;
+
     /// Adds an operator whose attributes in the file are the fields of its struct.
     value_id add_by_fields(std::uint16_t row);
 
@@ -109,6 +117,7 @@ private:
     std::size_t results_;
     std::function<tensor(std::string_view)> read_tensor_;
     std::function<bool(std::size_t)> is_read_;
+    std::int64_t* constant_budget_;
     std::unordered_set<std::string_view> read_;
     small_vector<value_id, 4> given_;
 };

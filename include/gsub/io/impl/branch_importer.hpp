@@ -1,7 +1,8 @@
-// branch_importer: `If` nodes of a file.
+// branch_importer: `If` nodes of a file, and what all nodes with subgraphs share.
 #pragma once
 
 #include <gsub/core/small_vector.hpp>
+#include <gsub/io/impl/loop_budget.hpp>
 #include <gsub/io/impl/onnx_symbols.hpp>
 #include <gsub/io/impl/onnx_values.hpp>
 #include <gsub/io/onnx_traits.hpp>
@@ -24,6 +25,9 @@ struct import_task {
     std::span<onnx_row const> table;
     load_options const& options;
     module* functions; // where branches go; null: a graph alone is wanted
+    loop_budget& budget;
+    std::int64_t& constant_budget; // elements of constants that nodes may still be written with
+    bool in_loop = false;          // the model is a loop's body, or part of one: no node may stay opaque
 };
 
 /// What a node of a file has become.
@@ -32,6 +36,13 @@ struct imported_node {
     std::optional<problem> reason{};   // why it must
     small_vector<value_id, 4> given{}; // results that are values of other nodes; not valid where they are not
 };
+
+/// A node whose results are all values of other nodes. Without results it stands for a constant that nothing reads.
+imported_node node_of_values(graph_builder& builder, std::span<value_id const> values);
+/// A subgraph of a model as one of its own, which reads the same file.
+onnx_model model_of_subgraph(onnx_model const& around, std::string_view graph);
+/// Problems of a subgraph, told of the node around it: that is the one in the file's own graph.
+error within_subgraph(error const& e, std::string_view where);
 
 /// A branch as a graph, and the values around it that its inputs stand for.
 struct imported_branch {
@@ -51,7 +62,6 @@ public:
     imported_node import(std::uint32_t node, std::vector<value_id> const& operands, std::size_t results);
 
 private:
-    [[nodiscard]] std::optional<bool> known_condition(value_id v);
     imported_branch import_branch(std::uint32_t node, std::string_view graph);
     std::string add_function(std::string name, any_graph body);
     std::vector<value_id> insert(imported_branch const& branch);

@@ -2,6 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/io/impl/branch_importer.hpp>
+#include <gsub/io/impl/not_supported.hpp>
 #include <gsub/io/impl/onnx_importer.hpp>
 #include <gsub/io/onnx_import.hpp>
 #include <gsub/io/protobuf.hpp>
@@ -10,6 +11,30 @@
 #include <memory>
 
 namespace gsub::io::detail {
+
+GSUB_INLINE imported_node node_of_values(graph_builder& builder, std::span<value_id const> values) {
+    imported_node made{values.empty() ? builder.constant(tensor::scalar(false)) : values[0]};
+    for (auto v : values) made.given.push_back(v);
+    return made;
+}
+
+GSUB_INLINE onnx_model model_of_subgraph(onnx_model const& around, std::string_view graph) {
+    onnx_model part;
+    part.ir_version = around.ir_version;
+    part.opsets = around.opsets;
+    part.graph = parse_onnx_graph(graph);
+    part.has_graph = true;
+    part.file = around.file;
+    part.memory = around.memory;
+    return part;
+}
+
+GSUB_INLINE error within_subgraph(error const& e, std::string_view where) {
+    auto problems = std::vector<problem>(e.problems().begin(), e.problems().end());
+    for (auto& p : problems)
+        p.reason = format_text("in {}, {}{}{}: {}", where, p.op, p.op.empty() ? "" : " ", quoted{p.node}, p.reason);
+    return error{std::move(problems)};
+}
 
 template <class T>
 imported_node branch_importer<T>::import(std::uint32_t node, std::vector<value_id> const& operands,
@@ -26,12 +51,10 @@ imported_node branch_importer<T>::import(std::uint32_t node, std::vector<value_i
             if (r.field() == 6 && r.is_bytes() && (a.name == "then_branch" || a.name == "else_branch"))
                 branches[a.name == "then_branch"] = r.bytes();
     if (branches[0].data() == nullptr || branches[1].data() == nullptr) fail("a branch is missing");
-    if (auto const condition = known_condition(operands[0])) {
+    if (auto const condition = values_.known_truth(operands[0])) {
         auto const values = insert(import_branch(node, branches[*condition]));
         if (values.size() != results) fail(format_text("{} results; the branch gives {}", results, values.size()));
-        imported_node made{values.empty() ? values_.builder().constant(tensor::scalar(false)) : values[0]};
-        for (auto v : values) made.given.push_back(v);
-        return made;
+        return node_of_values(values_.builder(), as_span(values));
     }
     auto* const functions = task_.functions;
     if (!functions || !find_row(task_.operators.ops, {}, "If"))
@@ -59,62 +82,39 @@ template <class T>
 std::string branch_importer<T>::add_function(std::string name, any_graph body) {
     auto& functions = *task_.functions;
     auto const most = task_.options.limits.max_functions;
-    while (functions.find(name)) name += '_';
-    if (functions.functions().size() >= most)
-        throw error{problem{error_code::unsupported, {}, {}, format_text("more than {} functions", most), {}}};
+    while (functions.find(name)) name = format_text("{}_{}", name, functions.functions().size());
+    if (functions.functions().size() >= most) {
+        problem too_many{error_code::unsupported, {}, {}, format_text("more than {} functions", most), {}};
+        if (task_.in_loop) throw not_supported{std::move(too_many)}; // the loop can stay as it is
+        throw error{std::move(too_many)};
+    }
     functions.add(name, std::move(body));
     return name;
 }
 
 template <class T>
-std::optional<bool> branch_importer<T>::known_condition(value_id v) {
-    if (!v.valid()) return std::nullopt;
-    auto const& g = values_.graph();
-    if (auto const* k = values_.builder().known(v); k && k->size() == 1 && (*k)[0].fixed) return (*k)[0].value != 0;
-    if (!g.is<ops::constant>(v.node)) return std::nullopt;
-    auto const& t = g.constant_data(v.node);
-    if (t.element() != dtype::boolean || t.elements() != 1) return std::nullopt;
-    return t.data<bool>()[0];
-}
-
-template <class T>
 imported_branch branch_importer<T>::import_branch(std::uint32_t node, std::string_view graph) {
     // On the heap: branches nest.
-    auto const made = std::make_unique<onnx_model>();
+    auto const made = std::make_unique<onnx_model>(model_of_subgraph(task_.model, graph));
     auto& part = *made;
-    part.ir_version = task_.model.ir_version;
-    part.opsets = task_.model.opsets;
-    part.graph = parse_onnx_graph(graph);
-    part.has_graph = true;
-    part.file = task_.model.file;
-    part.memory = task_.model.memory;
     if (!part.graph.inputs.empty())
         throw error{problem{error_code::invalid_input, {}, {}, "a branch has inputs; it takes none", {}}};
-    auto const& g = values_.graph();
     std::vector<value_id> passed;
     std::vector<captured_value> captured;
     for (auto name : symbols_.captured(node)) {
         auto const v = values_.value(name);
         if (!v.valid()) continue; // already a problem
-        captured_value c{name, g.type_of(v), nullptr, values_.builder().known(v)};
-        if (g.is<ops::constant>(v.node) &&
-            g.constant_data(v.node).elements() <= static_cast<std::int64_t>(max_known_elements))
-            c.known = &g.constant_data(v.node);
-        captured.push_back(c);
-        if (!c.known) passed.push_back(v);
+        captured.push_back(values_.captured(name, v));
+        if (!captured.back().known) passed.push_back(v);
     }
-    auto const inner = std::make_unique<onnx_importer<>>(
-        import_task{part, task_.path, task_.operators, task_.table, task_.options, task_.functions});
+    auto const inner = std::make_unique<onnx_importer<>>(import_task{part, task_.path, task_.operators, task_.table,
+                                                                     task_.options, task_.functions, task_.budget,
+                                                                     task_.constant_budget, task_.in_loop});
     try {
         auto body = inner->run_branch(as_span(captured));
         for (auto const& f : inner->foreign()) values_.foreign().insert(f);
         return {std::move(body), std::move(passed)};
-    } catch (error const& e) { // the file's node is the `If`
-        auto problems = std::vector<problem>(e.problems().begin(), e.problems().end());
-        for (auto& p : problems)
-            p.reason = format_text("in a branch, {}{}{}: {}", p.op, p.op.empty() ? "" : " ", quoted{p.node}, p.reason);
-        throw error{std::move(problems)};
-    }
+    } catch (error const& e) { throw within_subgraph(e, "a branch"); }
 }
 
 // The nodes of a branch, applied to values of this graph; gives its outputs.

@@ -122,8 +122,7 @@ public:
     /// 0, 1, ... along an axis of a tensor of some rank, to be broadcast; `first + step * i`.
     [[nodiscard]] value_id counted(std::int64_t count, std::size_t axis, std::size_t rank, std::int64_t first = 0,
                                    std::int64_t step = 1) const {
-        constexpr std::int64_t most = 1 << 24;
-        if (count > most) cx_->unsupported(format_text("an axis of size {}", count));
+        cx_->take_constant({count}, format_text("an axis of size {}", count));
         ints sizes(rank - axis, 1);
         sizes[0] = count;
         auto t = tensor::uninitialized(dtype::i64, sizes);

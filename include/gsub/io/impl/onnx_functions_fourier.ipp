@@ -52,9 +52,8 @@ GSUB_INLINE tensor fourier_matrix(fourier_form const& f) {
 
 // The transform along the last dimension but one of [.., taken, parts], in the element type of the operand.
 GSUB_INLINE value_id fourier_transform(function_writer const& to, value_id x, fourier_form const& f) {
-    constexpr std::int64_t longest = 1 << 20, most = 1 << 24;
-    if (f.length > longest || f.taken() * f.parts_taken() * f.made() * f.parts_made() > most)
-        to.node().unsupported(format_text("a transform of length {} as a product with a matrix", f.length));
+    to.node().take_constant({f.taken(), f.parts_taken(), f.made(), f.parts_made()},
+                            format_text("a transform of length {} as a product with a matrix", f.length));
     auto const rank = to.rank(x);
     ints flat, apart;
     for (std::size_t i = 0; i + 2 < rank; ++i) flat.push_back(to.size(x, i));
@@ -147,8 +146,7 @@ GSUB_INLINE value_id import_stft(onnx_import_context& cx) {
     auto const samples = to.size(given, 1);
     if (f.length < 1 || f.length > samples) cx.invalid(format_text("frames of {} in {} samples", f.length, samples));
     auto const frames = (samples - f.length) / step + 1;
-    constexpr std::int64_t most = 1 << 24;
-    if (frames > most / f.length) cx.unsupported(format_text("{} frames of {}", frames, f.length));
+    cx.take_constant({frames, f.length}, format_text("{} frames of {}", frames, f.length));
     auto places = tensor::uninitialized(dtype::i64, ints{frames, f.length});
     for (std::int64_t i = 0; i < frames * f.length; ++i)
         places.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = i / f.length * step + i % f.length;
@@ -173,7 +171,7 @@ GSUB_INLINE value_id import_mel_weights(onnx_import_context& cx) {
           lowest >= 0 && highest >= lowest))
         cx.invalid("numbers of bands, samples and their frequencies");
     auto const columns = static_cast<std::int64_t>(bands), rows = static_cast<std::int64_t>(length) / 2 + 1;
-    if (columns > 0 && rows > (1 << 24) / columns) cx.unsupported(format_text("a matrix of {} x {}", rows, columns));
+    cx.take_constant({rows, columns}, format_text("a matrix of {} x {}", rows, columns));
     auto const mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
     auto const from = mel(lowest), step = (mel(highest) - from) / (bands + 2);
     auto const corner = [&](std::int64_t i) { // a place in the spectrum

@@ -158,9 +158,9 @@ public:
         if (to_.rank(x) != 3 || to_.size(x, 1) % block != 0 || to_.size(x, 2) != blocks)
             cx_.invalid(format_text("operand {} for {} blocks of {}", to_string(cx_.type(0)), blocks, block));
         auto const images = to_.product({to_.size(x, 0), to_.size(x, 1) / block});
-        constexpr std::int64_t most = 1 << 24;
-        if (block > most / blocks || pixels > (std::int64_t{1} << 40))
-            cx_.unsupported(format_text("{} blocks of {}", blocks, block));
+        auto const taken = format_text("{} blocks of {}", blocks, block);
+        if (pixels > std::int64_t{1} << 40) cx_.unsupported(taken);
+        cx_.take_constant({block, blocks}, taken);
         // What lies outside goes to one place behind the image.
         auto const updates = to_.fixed(x, {images, block * blocks});
         auto const zeros = to_.make<ops::expand>({.shape = {images, pixels + 1}}, {to_.number(0, x)});

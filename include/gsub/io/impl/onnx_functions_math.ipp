@@ -171,9 +171,10 @@ GSUB_INLINE value_id import_window(onnx_import_context& cx, std::initializer_lis
     if (!element) cx.unsupported(format_text("element type number {}", number));
     auto const periodic = cx.integer("periodic").value_or(1) != 0;
     auto const size = cx.known_ints(0);
-    constexpr std::int64_t most = 1 << 24;
-    if (!size || size->size() != 1 || (*size)[0] > most) cx.unsupported("a window whose size is no small constant");
+    auto const no_constant = "a window whose size is no small constant";
+    if (!size || size->size() != 1) cx.unsupported(no_constant);
     if ((*size)[0] < 0) cx.invalid(format_text("size {}", (*size)[0]));
+    cx.take_constant({(*size)[0]}, no_constant);
     auto t = tensor::uninitialized(dtype::f64, *size);
     auto const length = static_cast<double>((*size)[0] - (periodic ? 0 : 1));
     for (std::int64_t i = 0; i < (*size)[0]; ++i) {

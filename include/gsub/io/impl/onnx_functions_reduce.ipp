@@ -155,7 +155,9 @@ GSUB_INLINE value_id import_cum_sum(onnx_import_context& cx) {
     auto const rank = to.rank(x), axis = to.axis((*given)[0], rank);
     auto const size = to.size(x, axis);
     constexpr std::int64_t most = 4096;
-    if (size > most) cx.unsupported(format_text("sums along {} elements", size));
+    auto const sums = format_text("sums along {} elements", size);
+    if (size > most) cx.unsupported(sums);
+    cx.take_constant({size, size}, sums);
     auto ones = tensor::zeros(dtype::f64, ints{size, size});
     for (std::int64_t from = 0; from < size; ++from)
         for (std::int64_t at = 0; at < size; ++at) {

@@ -47,7 +47,12 @@ public:
     [[nodiscard]] bool nearest() const noexcept { return mode_ == "nearest"; }
     [[nodiscard]] bool crops() const noexcept { return place_ == "tf_crop_and_resize"; }
 
+    /// Takes the elements that the results along the axis are made of from what the import may make.
     [[nodiscard]] resized_elements elements_of(resized_axis const& a) const {
+        constexpr double most = 1 << 14;
+        if (!nearest() && !(reach(a) <= most)) cx_.unsupported("a filter that is as wide as this");
+        auto const taps = nearest() ? 1 : static_cast<std::int64_t>(2 * reach(a)) + 1;
+        cx_.take_constant({a.to, taps}, format_text("an axis of size {}", a.to));
         resized_elements out;
         for (std::int64_t i = 0; i < a.to; ++i) {
             auto const x = place_of(a, static_cast<double>(i));
@@ -92,15 +97,15 @@ private:
         if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
         return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
     }
+    // A smooth filter is as wide as what becomes one element.
+    [[nodiscard]] double narrow(resized_axis const& a) const { return smooth_ ? std::min(a.scale, 1.0) : 1.0; }
+    [[nodiscard]] double reach(resized_axis const& a) const { return (mode_ == "linear" ? 1 : 2) / narrow(a); }
     [[nodiscard]] resized_elements::taps weighted(resized_axis const& a, double x) const {
-        auto const narrow = smooth_ ? std::min(a.scale, 1.0) : 1.0; // a filter as wide as what becomes one element
-        auto const reach = (mode_ == "linear" ? 1 : 2) / narrow;
-        constexpr double most = 1 << 14;
-        if (!(reach <= most) || !(std::abs(x) <= 1e15)) cx_.unsupported("a filter that is as wide as this");
+        if (!(std::abs(x) <= 1e15)) cx_.unsupported("a filter that is as wide as this");
         resized_elements::taps out;
         double all = 0;
-        for (auto j = std::ceil(x - reach); j <= std::floor(x + reach); ++j) {
-            auto const w = weight((j - x) * narrow);
+        for (auto j = std::ceil(x - reach(a)); j <= std::floor(x + reach(a)); ++j) {
+            auto const w = weight((j - x) * narrow(a));
             auto const beyond = j < 0 || j > static_cast<double>(a.from - 1);
             if (w == 0 || (beyond && excludes_outside_)) continue;
             all += w;
@@ -159,8 +164,7 @@ GSUB_INLINE value_id resized_along(function_writer const& to, value_id x, resize
         }
         return sum;
     }
-    constexpr std::int64_t most = 1 << 24;
-    if (a.from > most / std::max<std::int64_t>(a.to, 1)) to.node().unsupported("filters of an axis as long as this");
+    to.node().take_constant({a.from, a.to}, "filters of an axis as long as this");
     auto matrix = tensor::zeros(dtype::f64, ints{a.from, a.to});
     for (std::int64_t i = 0; i < a.to; ++i)
         for (auto const& [element, w] : e.from[static_cast<std::size_t>(i)])

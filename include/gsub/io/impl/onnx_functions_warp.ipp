@@ -42,10 +42,9 @@ GSUB_INLINE value_id import_affine_grid(onnx_import_context& cx) {
         to.size(theta, 2) != dimensions + 1)
         cx.invalid(format_text("matrices {} for images of {} dimensions", to_string(cx.type(0)), dimensions));
     auto const pixels = to.product(as_span(sizes));
-    constexpr std::int64_t most = 1 << 24;
-    if (pixels > most) cx.unsupported(format_text("{} places", pixels));
     for (auto const size : sizes)
         if (corners && size == 1) cx.unsupported("one pixel between two corners");
+    cx.take_constant({pixels, dimensions + 1}, format_text("{} places", pixels));
     auto const grid = cx.builder().constant(grid_of_places(sizes, pixels, corners).converted_to(to.element(theta)));
     auto const y = to.make<ops::mat_mul>(grid, to.make<ops::transpose>({.perm = {0, 2, 1}}, {theta}));
     ints result{(*told)[0]};
@@ -135,6 +134,7 @@ private:
         auto length = to_.sub(corner(coordinate + 2), begin);
         if (!shifted_) length = to_.make<ops::clip>({.min = 1}, {length}); // a region has one pixel at least
         auto const cell = to_.div(length, number(static_cast<double>(cells)));
+        cx_.take_constant({cells, samples_}, format_text("{} cells of {} samples", cells, samples_));
         auto parts = tensor::uninitialized(dtype::f64, ints{1, cells * samples_}); // in cells
         for (std::int64_t i = 0; i < cells * samples_; ++i)
             parts.mutable_data<double>()[static_cast<std::size_t>(i)] =
@@ -230,8 +230,7 @@ private:
             result_[i] = room < 1 ? 0 : (room - 1) / window_.strides[i] + 1;
         }
         places_ = to_.product({result_[0], result_[1]});
-        constexpr std::int64_t most = 1 << 24;
-        if (taps_ > most / std::max<std::int64_t>(places_, 1)) cx_.unsupported(format_text("{} taps", taps_));
+        cx_.take_constant({taps_, places_}, format_text("{} taps", taps_));
         auto const& t = cx_.type(2);
         if (to_.rank(offsets) != 4 || to_.size(offsets, 0) != batch_ || to_.size(offsets, 1) != moved_ * taps_ * 2 ||
             to_.size(offsets, 2) != result_[0] || to_.size(offsets, 3) != result_[1])

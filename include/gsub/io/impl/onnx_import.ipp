@@ -10,7 +10,9 @@ namespace detail {
 // Imports the main graph of a model, and its branches into `into`, where that is given.
 GSUB_LAZY any_graph import_main(onnx_model const& model, std::string const* path, dialect const& d,
                                 std::span<onnx_row const> table, load_options const& options, module* into = nullptr) {
-    auto g = onnx_importer<>{{model, path, d, table, options, into}}.run();
+    loop_budget budget{options.limits.max_nodes / 4}; // a node of a loop has some three values
+    auto constant_budget = options.limits.max_written_elements;
+    auto g = onnx_importer<>{{model, path, d, table, options, into, budget, constant_budget}}.run();
     if (verifies_stages()) verify_behind("import", g, stage::imported).value();
     return g;
 }

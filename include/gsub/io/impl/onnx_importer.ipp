@@ -12,12 +12,13 @@
 namespace gsub::io::detail {
 
 template <class T>
-onnx_importer<T>::onnx_importer(import_task const& task)
+onnx_importer<T>::onnx_importer(import_task const& task, graph_builder* into)
     : task_(task),
       diagnostics_(task.options),
       symbols_(task.model.graph, task.options.limits, diagnostics_),
-      values_(task.model, task.path, task.operators, task.options, symbols_, diagnostics_),
-      branches_(task_, symbols_, values_) {}
+      values_(task.model, task.path, task.operators, task.options, symbols_, diagnostics_, into),
+      branches_(task_, symbols_, values_),
+      loops_(task_, symbols_, values_) {}
 
 template <class T>
 any_graph onnx_importer<T>::run_branch(std::span<captured_value const> captured) {
@@ -34,8 +35,57 @@ any_graph onnx_importer<T>::run() {
 }
 
 template <class T>
+void onnx_importer<T>::open_body(std::span<captured_value const> captured, std::span<std::string_view const> changing) {
+    for (auto const& c : captured) symbols_.add_outside(c.name);
+    read_opsets();
+    symbols_.collect();
+    diagnostics_.give_up_if_wrong();
+    symbols_.sort();
+    diagnostics_.give_up_if_wrong();
+    changing_.insert(changing.begin(), changing.end());
+    auto const& nodes = task_.model.graph.nodes;
+    auto const changed = [this](std::string_view name) { return changing_.contains(name); };
+    node_changes_.resize(nodes.size());
+    for (auto i : symbols_.order()) {
+        if (!std::ranges::any_of(nodes[i].inputs, changed) && !std::ranges::any_of(symbols_.captured(i), changed))
+            continue;
+        node_changes_[i] = true;
+        changing_.insert(nodes[i].outputs.begin(), nodes[i].outputs.end());
+    }
+    changing_.erase(std::string_view{}); // what is left out
+}
+
+template <class T>
+std::vector<value_id> onnx_importer<T>::run_step(std::span<value_id const> arguments, bool first) {
+    auto const& graph = task_.model.graph;
+    task_.budget.spend(4 + arguments.size() + graph.outputs.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) values_.bind(graph.inputs[i], arguments[i]);
+    diagnostics_.give_up_if_wrong();
+    for (auto i : symbols_.order())
+        if (first || node_changes_[i]) make_node(i);
+    std::vector<value_id> outputs;
+    for (auto const& v : graph.outputs) outputs.push_back(values_.value(v.name));
+    diagnostics_.give_up_if_wrong();
+    return outputs;
+}
+
+// Nodes and their operands. Constants, which are followed, cost more, and by size.
+template <class T>
+std::uint64_t onnx_importer<T>::cost_since(std::size_t first) {
+    constexpr std::uint64_t bytes_of_one = 256;
+    auto const& g = values_.graph();
+    std::uint64_t cost = 0;
+    for (auto k = static_cast<std::uint32_t>(first); k < g.capacity(); ++k) {
+        cost += 1 + g.operand_count({k});
+        if (g.is<ops::constant>({k})) cost += 3 + g.constant_data({k}).size_bytes() / bytes_of_one;
+    }
+    return cost;
+}
+
+template <class T>
 any_graph onnx_importer<T>::run(bool main) {
     read_opsets();
+    describe_graph();
     symbols_.collect();
     diagnostics_.give_up_if_wrong();
     symbols_.sort();
@@ -64,12 +114,10 @@ std::int64_t onnx_importer<T>::opset(std::string_view domain) const {
 template <class T>
 void onnx_importer<T>::read_opsets() {
     auto const& model = task_.model;
-    graph_info info;
     for (std::uint32_t i = 0; i < model.opsets.size(); ++i) {
         auto const& [domain, v] = model.opsets[i];
-        if (opsets_.emplace(domain, i).second)
-            info.domains.emplace_back(domain, v);
-        else if (auto const before = opset(domain); before != v)
+        if (opsets_.emplace(domain, i).second) continue;
+        if (auto const before = opset(domain); before != v)
             diagnostics_.wrong(error_code::invalid_input, {}, {},
                                format_text("versions {} and {} of operator set {}", before, v, quoted{domain}));
     }
@@ -92,6 +140,15 @@ void onnx_importer<T>::read_opsets() {
     if (model.graph.has_sparse_initializers)
         diagnostics_.wrong(error_code::unsupported, {}, {}, "sparse initializers", "store the weights densely");
     if (model.has_training) diagnostics_.note("the training graph of the model is left out");
+}
+
+// What a graph keeps of the file that it comes from.
+template <class T>
+void onnx_importer<T>::describe_graph() {
+    auto const& model = task_.model;
+    graph_info info;
+    for (std::uint32_t i = 0; i < model.opsets.size(); ++i)
+        if (auto const& [domain, v] = model.opsets[i]; opsets_.at(domain) == i) info.domains.emplace_back(domain, v);
     info.name = model.graph.name;
     for (auto const& [key, value] : model.metadata) info.metadata.emplace_back(key, value);
     for (auto const& f : model.functions) info.functions.emplace_back(f);
@@ -119,6 +176,7 @@ void onnx_importer<T>::check_attributes(std::uint32_t i) {
 template <class T>
 void onnx_importer<T>::make_node(std::uint32_t i) {
     auto const& n = task_.model.graph.nodes[i];
+    if (task_.in_loop) task_.budget.spend(1 + n.message.size() / 256);
     check_attributes(i);
     auto outputs = n.outputs;
     while (outputs.size() > 1 && outputs.back().empty()) outputs.pop_back();
@@ -140,6 +198,13 @@ void onnx_importer<T>::make_node(std::uint32_t i) {
             if (!name.empty()) values_.set(name, g.add_input(unknown, {}));
         return;
     }
+    if (task_.in_loop && !node.made.valid())
+        throw not_supported{{node.reason->code,
+                             {},
+                             {},
+                             format_text("in its body, {} {}: {}", shown_operator(n.domain, n.op_type),
+                                         quoted{symbols_.label(i)}, node.reason->reason),
+                             node.reason->hint}};
     auto const& given = node.given;
     if (!node.made.valid())
         node.made = {make_opaque(i, operands, outputs, *node.reason), 0};
@@ -153,6 +218,7 @@ void onnx_importer<T>::make_node(std::uint32_t i) {
         values_.set(outputs[port], v);
         if (v.node.index >= first_new) g.set_name(v, outputs[port]);
     }
+    if (task_.in_loop && !loop_importer<>::takes(n)) task_.budget.spend(cost_since(first_new)); // loops have paid
     for (auto k = static_cast<std::uint32_t>(first_new); k < g.capacity(); ++k)
         if (g.sources({k}).empty()) g.set_source({k}, symbols_.label(i)); // those of a branch have theirs
 }
@@ -178,25 +244,27 @@ imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_i
     };
     auto const row = n.op_type == "Constant" && n.domain.empty() ? std::optional{structural::constant}
                                                                  : find_row(task_.operators.ops, n.domain, n.op_type);
+    auto const loop = !row && loop_importer<>::takes(n);
     auto const known = row && n.domain != "gsub" && task_.table[*row].since != 0;
     auto const* const function = known ? nullptr : find_onnx_function(n.domain, n.op_type);
-    if (!known && !(function && has_standard_operators()))
+    if (!known && !((function || loop) && has_standard_operators()))
         return stays_opaque("gsub does not know this operator", "gsub ops lists the operators");
-    auto const since = function ? function->since : task_.table[*row].since;
+    auto const since = loop ? loop_importer<>::since(n) : function ? function->since : task_.table[*row].since;
     if (version < since)
         return stays_opaque(
             format_text("its form in operator set {} is not supported; from {} on it is", version, since),
             "convert the model with onnx.version_converter");
     if (function && results > function->results)
         throw error{error_code::invalid_input, format_text("{} results; it has {}", results, function->results)};
-    onnx_import_context cx{
-        values_.builder(),
-        n,
-        version,
-        operands,
-        results,
-        [this](std::string_view text) { return values_.read(parse_onnx_tensor(text)); },
-        [this, &n](std::size_t k) { return k < n.outputs.size() && symbols_.is_read(n.outputs[k]); }};
+    onnx_import_context cx{values_.builder(),
+                           n,
+                           version,
+                           operands,
+                           results,
+                           [this](std::string_view text) { return values_.read(parse_onnx_tensor(text)); },
+                           [this, &n](std::size_t k) { return k < n.outputs.size() && symbols_.is_read(n.outputs[k]); },
+                           task_.constant_budget};
+    if (loop) return loops_.import(i, cx);
     auto const import = function ? function->import : task_.table[*row].import;
     auto const made = import ? import(cx) : cx.add_by_fields(*row);
     if (auto const extra = cx.unread_attribute())

@@ -5,6 +5,8 @@
 #include <gsub/io/onnx_ops.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 namespace gsub::io {
 
@@ -84,6 +86,8 @@ GSUB_INLINE value_id onnx_traits<ops::quantize>::import(onnx_import_context& cx)
     // A zero point says the type of the result.
     if (!cx.type(1).is_static()) cx.unsupported("output_dtype with scales of unknown size");
     if (!is_integer(*wanted)) cx.unsupported(format_text("output_dtype {}", to_string(*wanted)));
+    auto const scales = cx.type(1).elements().value_or(std::numeric_limits<std::int64_t>::max());
+    cx.take_constant({scales}, format_text("output_dtype with {} scales", scales));
     auto const zero = cx.builder().constant(tensor::zeros(*wanted, cx.type(1).sizes()));
     return cx.add<ops::quantize>(a, {cx.operand(0), cx.operand(1), zero});
 }

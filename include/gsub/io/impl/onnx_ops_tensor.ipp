@@ -98,6 +98,7 @@ GSUB_INLINE value_id wrapped_around(onnx_import_context& cx, ints const& pads) {
         if (size > most || std::max(before, after) > most) cx.unsupported("mode \"wrap\" with more than 2^24 entries");
         if (std::min(before, after) < -most || before + size + after < 0 || (size == 0 && before + after > 0))
             cx.invalid(format_text("pads {} and {} of a dimension of size {}", before, after, size));
+        cx.take_constant({before + size + after}, "mode \"wrap\" with more than 2^24 entries");
         auto places = tensor::uninitialized(dtype::i64, ints{before + size + after});
         auto place = -before;
         for (auto& v : places.mutable_data<std::int64_t>()) {
@@ -361,6 +362,7 @@ GSUB_INLINE value_id onnx_traits<ops::range>::import(onnx_import_context& cx) {
     auto const steps = std::ceil((*limit - *start) / *delta);
     if (!(steps <= most)) return cx.add<ops::range>({}, cx.all_operands());
     auto const count = static_cast<std::int64_t>(std::max(steps, 0.0));
+    cx.take_constant({count}, format_text("{} numbers", count));
     auto numbers = tensor::uninitialized(dtype::f64, ints{count});
     for (std::int64_t i = 0; i < count; ++i)
         numbers.mutable_data<double>()[static_cast<std::size_t>(i)] = *start + static_cast<double>(i) * *delta;

@@ -10,14 +10,29 @@ namespace gsub::io {
 GSUB_INLINE onnx_import_context::onnx_import_context(graph_builder& builder, onnx_node const& node, std::int64_t opset,
                                                      std::vector<value_id> operands, std::size_t results,
                                                      std::function<tensor(std::string_view)> read_tensor,
-                                                     std::function<bool(std::size_t)> is_read)
+                                                     std::function<bool(std::size_t)> is_read,
+                                                     std::int64_t& constant_budget)
     : builder_(&builder),
       node_(&node),
       opset_(opset),
       operands_(std::move(operands)),
       results_(results),
       read_tensor_(std::move(read_tensor)),
-      is_read_(std::move(is_read)) {}
+      is_read_(std::move(is_read)),
+      constant_budget_(&constant_budget) {}
+
+GSUB_INLINE void onnx_import_context::take_constant(std::initializer_list<std::int64_t> sizes,
+                                                    std::string_view what) const {
+    constexpr std::int64_t most = 1 << 24;
+    std::int64_t elements = 1;
+    for (auto const size : sizes) {
+        if (size > 0 && elements > most / size) unsupported(std::string{what});
+        elements *= size;
+    }
+    if (elements > *constant_budget_)
+        unsupported(format_text("{}: nodes before it are written with as many constants as a model may be", what));
+    *constant_budget_ -= elements;
+}
 
 GSUB_INLINE std::optional<ints> onnx_import_context::known_ints(std::size_t i) const {
     if (!has(i)) return std::nullopt;

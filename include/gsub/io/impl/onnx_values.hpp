@@ -9,6 +9,7 @@
 #include <gsub/ir/graph.hpp>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,16 +28,19 @@ struct captured_value {
 template <class = void>
 class onnx_values {
 public:
+    /// Makes a graph of its own, or more of that of a builder.
     onnx_values(onnx_model const& model, std::string const* path, dialect const& d, load_options const& options,
-                onnx_symbols<> const& symbols, import_diagnostics<>& diagnostics)
+                onnx_symbols<> const& symbols, import_diagnostics<>& diagnostics, graph_builder* into = nullptr)
         : model_(model),
           options_(options),
           symbols_(symbols),
           diagnostics_(diagnostics),
           bindings_(options, diagnostics),
           tensors_(model, path, options),
-          graph_(d),
-          builder_(graph_) {}
+          own_graph_(d),
+          own_builder_(own_graph_),
+          builder_(into ? *into : own_builder_),
+          graph_(builder_.graph()) {}
 
     [[nodiscard]] any_graph& graph() noexcept { return graph_; }
     [[nodiscard]] graph_builder& builder() noexcept { return builder_; }
@@ -49,11 +53,17 @@ public:
     void make_inputs();
     /// Makes an input of a captured value, or a constant of one that is known.
     void make_captured(captured_value const& c);
+    /// A value as a subgraph on its own is told of it.
+    [[nodiscard]] captured_value captured(std::string_view name, value_id v) const;
+    /// Gives an input of a body its value, which must have the element type declared.
+    void bind(onnx_value const& input, value_id v);
     void make_outputs();
 
     /// The value of a name, made on first use where it is an initializer. Invalid where making it failed.
     value_id value(std::string_view name);
     void set(std::string_view name, value_id v) { values_[name] = v; }
+    /// The truth value of one element, where it is known.
+    [[nodiscard]] std::optional<bool> known_truth(value_id v) const;
     /// A value all of whose elements are known needs no computation.
     [[nodiscard]] value_id folded(value_id v, std::size_t results);
     /// An opaque node, which `node` serialises.
@@ -74,8 +84,10 @@ private:
     import_diagnostics<>& diagnostics_;
     input_bindings<> bindings_;
     tensor_reader<> tensors_;
-    any_graph graph_;
-    graph_builder builder_;
+    any_graph own_graph_;
+    graph_builder own_builder_;
+    graph_builder& builder_;
+    any_graph& graph_;
     std::unordered_map<std::string_view, value_id> values_;
     std::map<std::string_view, std::string_view> foreign_;
 };

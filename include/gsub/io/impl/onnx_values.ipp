@@ -69,6 +69,37 @@ void onnx_values<T>::make_captured(captured_value const& c) {
     values_[c.name] = v;
 }
 
+template <class T>
+captured_value onnx_values<T>::captured(std::string_view name, value_id v) const {
+    captured_value c{name, graph_.type_of(v), nullptr, builder_.known(v)};
+    if (graph_.is<ops::constant>(v.node) &&
+        graph_.constant_data(v.node).elements() <= static_cast<std::int64_t>(max_known_elements))
+        c.known = &graph_.constant_data(v.node);
+    return c;
+}
+
+template <class T>
+void onnx_values<T>::bind(onnx_value const& input, value_id v) {
+    auto const declared = dtype_of_onnx(input.data_type);
+    auto const element = graph_.type(v).element;
+    if (declared && element != dtype::undefined && *declared != element)
+        diagnostics_.wrong(
+            error_code::invalid_input, input.name, "input",
+            format_text("it is declared as {} and is given {}", to_string(*declared), to_string(graph_.type(v))));
+    values_[input.name] = v;
+    remember_if_foreign(input);
+}
+
+template <class T>
+std::optional<bool> onnx_values<T>::known_truth(value_id v) const {
+    if (!v.valid()) return std::nullopt;
+    if (auto const* k = builder_.known(v); k && k->size() == 1 && (*k)[0].fixed) return (*k)[0].value != 0;
+    if (!graph_.is<ops::constant>(v.node)) return std::nullopt;
+    auto const& t = graph_.constant_data(v.node);
+    if (t.element() != dtype::boolean || t.elements() != 1) return std::nullopt;
+    return t.data<bool>()[0];
+}
+
 // What the file says of a result of an unknown operator.
 template <class T>
 type_id onnx_values<T>::declared_type(std::string_view name) {
