@@ -25,7 +25,7 @@ require_packages $build_packages
 benches="bench_search bench_rewrite bench_import bench_passes bench_lower bench_steps"
 [ "$quick" ] || benches="$benches bench_rules bench_kernels bench_micro_kernels bench_predict bench_networks bench_operators"
 step "building (build/release)"
-cmake --preset release >/dev/null
+cmake --preset release -DGSUB_BENCH_OPTIONS= >/dev/null
 # shellcheck disable=SC2086
 cmake --build --preset release --target gsub_cli $benches >&2
 

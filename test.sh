@@ -17,7 +17,8 @@ require_packages $packages
 [ $all = OFF ] || wish_for_packages $emulation_packages $mpi_packages
 
 step "building (build/release)"
-cmake --preset release -DGSUB_TEST_ALL=$all ${GSUB_TEST_DATA:+"-DGSUB_TEST_DATA=$GSUB_TEST_DATA"} >/dev/null
+# What benchmarks are tested for here takes less than to optimise them.
+cmake --preset release -DGSUB_TEST_ALL=$all -DGSUB_BENCH_OPTIONS=-O1 ${GSUB_TEST_DATA:+"-DGSUB_TEST_DATA=$GSUB_TEST_DATA"} >/dev/null
 cmake --build --preset release >&2
 
 step "testing"

@@ -124,7 +124,7 @@ TEST_CASE("bytes moved are those of each operand once and of each result") {
 }
 
 TEST_CASE("what an operator of many operands reads counts once for each value") {
-    for (std::size_t const count : {15, 16, 17, 40'000}) {
+    for (std::size_t const count : {15u, 16u, 17u, 40'000u}) {
         CAPTURE(count);
         graph g;
         graph_builder b{g};

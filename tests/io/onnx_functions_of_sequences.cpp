@@ -191,6 +191,7 @@ TEST_CASE("a Fourier transform is the sum of its definition, along any axis, for
 TEST_CASE("constants that nodes are written with have a bound together") {
     auto const two_windows = [](std::int64_t most) {
         w::model m;
+        m.opset = 17;
         m.weight(list({60}) + w::made([](w::pbf_writer& p) { p.add_string(8, "size"); }));
         for (auto const* name : {"a", "b"}) m.out(name).add("HannWindow", {"size"}, {name});
         io::load_options options;

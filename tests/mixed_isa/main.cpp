@@ -20,7 +20,7 @@ bool runs_here(std::string_view unit) {
 int main(int count, char** names) {
     for (int i = 1; i < count; ++i)
         if (!runs_here(names[i])) return std::printf("this processor has no %s\n", names[i]), 77;
-    constexpr std::size_t outputs = 11, ways = 4;
+    constexpr std::size_t outputs = 11, ways = 5;
     std::vector<float> first;
     for (int i = 1; i < count; ++i) {
         auto const got = numbers_of(names[i]);

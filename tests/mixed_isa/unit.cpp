@@ -1,12 +1,11 @@
 // One of several units of a program, each compiled for another instruction set: UNIT is what its function is called.
-#include <gsub/driver/build.hpp>
-#include <gsub/models/network_builder.hpp>
-#include <gsub/runtime/cpu/thread_pool.hpp>
+#include <gsub/gsub.hpp>
 
+#include <span>
 #include <vector>
 
-/// What a small network gives: by the evaluator, by the reference runtime, by kernels for any processor and for the one
-/// that the program finds itself on.
+/// What a small network gives: by the evaluator, optimized and read back from a file too, by the reference runtime, by
+/// kernels for any processor and for the one that the program finds itself on.
 std::vector<float> UNIT() {
     using namespace gsub;
     using namespace gsub::models;
@@ -23,6 +22,9 @@ std::vector<float> UNIT() {
     std::vector<float> out;
     auto const keep = [&](tensor const& y) { out.insert(out.end(), y.data<float>().begin(), y.data<float>().end()); };
     keep(evaluate_graph(g, inputs).value().at(0));
+    auto const better = optimize(g, {.alpha = 1.05, .budget = {20}, .verify = true}).value();
+    auto const text = io::to_onnx(better).value();
+    keep(evaluate_graph(io::load_onnx(std::as_bytes(std::span{text})).value(), inputs).value().at(0));
     for (auto const* isa : {static_cast<isa const*>(nullptr), &isa::baseline, &isa_of(host())}) {
         build_options options;
         options.generate = isa != nullptr;

@@ -122,7 +122,7 @@ TEST_CASE("patterns over all operands or parts match where the sentence that the
 }
 
 TEST_CASE("patterns over all operands match up to 4096 of them") {
-    for (std::size_t const count : {2, 4096, 4097}) {
+    for (std::size_t const count : {2u, 4096u, 4097u}) {
         graph g;
         graph_builder b{g};
         auto const p = b.input(dtype::f32, {2}, "p");
