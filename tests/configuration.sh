@@ -61,11 +61,11 @@ failed=0
 # shellcheck disable=SC2016
 ls "$cases" | GSUB_CHECK_STAGES=1 xargs -P "$(nproc)" -I '{}' sh -c '
     cd "$build/tests"
-    if timeout 900 "./test_${1%%.*}" --input-file "$cases/$1" >"$cases/$1.log" 2>&1 &&
+    if timeout 900 "./test_${1%%.*}" --durations yes --input-file "$cases/$1" >"$cases/$1.log" 2>&1 &&
         grep -Eq " in $(grep -c . "$cases/$1") test cases?\)" "$cases/$1.log"; then
         echo "$1: $(grep " test case" "$cases/$1.log")"
     else
-        tail -n 200 "$cases/$1.log"
+        grep -v "^[0-9.]* s: " "$cases/$1.log" | tail -n 200
         echo "$1: failed"
         exit 1
     fi' sh '{}' || failed=1
