@@ -39,7 +39,7 @@ has what|last cache beyond 64|cut into small parts compute|has the groups of the
 are predicted|moves that have nothing to do|BERT|networks have all of their|what is joined in networks|image networks|\
 PyTorch's networks|finds in the networks|of the networks|unpacked normalisations|networks of the catalogue are fused|\
 report a picture and|\
-list of passes decides|tuned by each score|a goal stands for|processor that is not here"
+list of passes decides|in time in proportion|tuned by each score|a goal stands for|processor that is not here"
 labels="layering|docs|models"
 # CTest goes on without an expression that it cannot compile, of more than some 30 groups for one.
 if ctest --preset "$1" -N --exclude-regex "$left_to_the_first_tree" 2>&1 | grep RegularExpression; then
