@@ -21,11 +21,11 @@ struct onnx_limits {
     std::uint64_t max_file_bytes = std::uint64_t{1} << 40;
     std::uint64_t max_structure_bytes = std::uint64_t{2} << 30; ///< of everything but the elements of initializers
     std::uint64_t max_tensor_bytes = std::uint64_t{64} << 30;   ///< of one tensor
-    std::size_t max_nodes = 2'000'000;                          ///< and as many initializers, inputs and outputs each
-    std::size_t max_depth = 64;                                 ///< of nested subgraphs
-    std::size_t max_functions = 10'000;                         ///< that the branches of a model become
-    std::int64_t max_written_elements = std::int64_t{1} << 26;  ///< of the constants that nodes are written with
-    std::size_t max_problems = 100;                             ///< of the problems that one report lists
+    std::size_t max_nodes = 2'000'000;  ///< as many initializers, inputs, outputs; a quarter for loops
+    std::size_t max_depth = 64;         ///< of nested subgraphs
+    std::size_t max_functions = 10'000; ///< that the branches of a model become
+    std::int64_t max_written_elements = std::int64_t{1} << 26; ///< of the constants that nodes are written with
+    std::size_t max_problems = 100;                            ///< of the problems that one report lists
 };
 
 /// Numbers of ONNX's `AttributeProto.type`.
