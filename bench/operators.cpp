@@ -48,7 +48,7 @@ public:
         : built_(build(io::load_onnx(request["load"].get<std::string>()).value(), host()).value()),
           context_(built_.make_context()) {
         for (auto const& file : request["inputs"]) inputs_.push_back(io::load_npy(file.get<std::string>()).value());
-        for (auto const& t : built_.outputs()) outputs_.push_back(tensor::zeros(t));
+        outputs_ = built_.make_outputs();
     }
     void run() { built_.run(context_, inputs_, outputs_, alone_).value(); }
     json first_run(std::string const& folder) {

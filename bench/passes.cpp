@@ -245,7 +245,7 @@ void measure(std::string const& model, settings const& s, bench::reporter& repor
         report.add("memory of arena and weights", on,
                    {{static_cast<double>(v.built->arena_bytes() + v.built->constant_bytes())}}, "B");
         v.context = v.built->make_context();
-        for (auto const& t : v.built->outputs()) v.outputs.push_back(tensor::zeros(t));
+        v.outputs = v.built->make_outputs();
     }
 
     auto const inputs = random_inputs(loaded->find(loaded->entry_points().front())->body, 1);

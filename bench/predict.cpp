@@ -225,7 +225,7 @@ void tell(settings const& s) {
                         fmt::format("{}: {} steps, {} kernels", name, profile.size(), lowered.ops.size())};
         auto context = program.make_context();
         std::vector<tensor> outputs;
-        for (auto const& t : program.outputs()) outputs.push_back(tensor::zeros(t));
+        outputs = program.make_outputs();
         bench::sample runs;
         for (std::size_t r = 0; r < s.runs + 3; ++r) {
             auto const taken = bench::seconds_of([&] { program.run(context, inputs, outputs, pool).value(); });

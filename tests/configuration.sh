@@ -13,10 +13,10 @@ fi
 cmake --build --preset "$1"
 # What only reads the sources is tested in the first tree, and so is what computes for long and touches nothing that
 # other tests do not: proofs of rules, searches by brute force and those that are repeated in many ways, many points
-# of the spaces of kernels, networks of the catalogue and their weights, whole networks that are lowered, given costs,
-# taken apart by passes or evaluated, the longest searches of the command line; and what waits for another compiler,
-# whose code no sanitizer of this tree sees: kernels of one kind (those of random graphs are built here), other
-# processors, exported programs.
+# of the spaces of kernels, functions over all magnitudes, networks of the catalogue and their weights, whole networks
+# that are lowered, given costs, taken apart by passes or evaluated, the longest searches of the command line; and what
+# waits for another compiler, whose code no sanitizer of this tree sees: kernels of one kind (those of random graphs are
+# built here), other processors, exported programs.
 left_to_the_first_tree="every rule of the library is proved|what trying everything finds|TASO's rules|for a thousand \
 random graphs|activations alive|right without any one|beyond the budget of|the same whatever admits|the same where (a \
 node's|costs of)|a relaxation without bound|relaxed search with atomic|every model of the catalogue (is legal|comes \
@@ -39,7 +39,8 @@ has what|last cache beyond 64|cut into small parts compute|has the groups of the
 are predicted|moves that have nothing to do|BERT|networks have all of their|what is joined in networks|image networks|\
 PyTorch's networks|finds in the networks|of the networks|unpacked normalisations|networks of the catalogue are fused|\
 report a picture and|\
-list of passes decides|in time in proportion|tuned by each score|a goal stands for|processor that is not here"
+list of passes decides|in time in proportion|goals are weighed|a small multiple of the direct|NaN and infinities come \
+out|Winograd kernel of any shape|over all magnitudes|tuned by each score|a goal stands for|processor that is not here"
 labels="layering|docs|models"
 # CTest goes on without an expression that it cannot compile, of more than some 30 groups for one.
 if ctest --preset "$1" -N --exclude-regex "$left_to_the_first_tree" 2>&1 | grep RegularExpression; then

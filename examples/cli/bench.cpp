@@ -81,8 +81,7 @@ answer bench(bench_request const& r, session const& s) {
     }
     auto const build_seconds = since(begin);
     auto context = built->make_context();
-    std::vector<gsub::tensor> outputs;
-    for (auto const& t : built->outputs()) outputs.push_back(gsub::tensor::zeros(t));
+    auto outputs = built->make_outputs();
 
     auto const warmup = r.paper ? paper_warmup : r.warmup, runs = r.paper ? paper_runs : r.runs;
     s.observe->on_progress({"run", 0, runs, {}});

@@ -13,12 +13,13 @@
 namespace cli {
 
 answer compile(compile_request const& r, session const& s) {
-    s.observe->on_progress({"load", 0, 0, r.model});
-    auto g = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     gsub::aot::export_options options;
     options.name = r.name.empty() ? gsub::aot::exported_name(std::filesystem::path{r.model}.stem().string()) : r.name;
     options.threads = r.own_threads;
+    gsub::aot::check_export(r.output, options).value(); // before what takes long
     auto const machine = gsub::parse_target(r.target).value();
+    s.observe->on_progress({"load", 0, 0, r.model});
+    auto g = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     auto const& isa = gsub::isa_of(machine);
     if (r.optimize)
         g = gsub::optimize(g, gsub::cost::lowered::of(g, machine), {.threads = s.threads, .observe = s.observe})

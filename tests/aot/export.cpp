@@ -293,6 +293,7 @@ TEST_CASE("names of models are safe in C and CMake, and stay themselves") {
         auto const done = export_program(planned(net_with_every_step()), folder.path.string(), {bad, true});
         REQUIRE_FALSE(done);
         CHECK(done.error().code() == error_code::usage);
+        CHECK(check_export(folder.path.string(), {bad, true}).error().message() == done.error().message());
     }
     CHECK(std::filesystem::is_empty(folder.path));
 }
@@ -333,7 +334,12 @@ TEST_CASE("the same program gives the same files, what was there before is repla
     auto const refused = export_program(large, folder.at("mine"));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code() == error_code::usage);
+    CHECK(check_export(folder.at("mine")).error().message() == refused.error().message());
     CHECK(folder.text("mine/main.c") == "precious");
     io::write_file(folder.at("file"), "").value();
     CHECK(export_program(large, folder.at("file")).error().code() == error_code::environment);
+    CHECK(check_export(folder.at("file")).error().code() == error_code::environment);
+    CHECK(check_export(folder.at("a")));
+    CHECK(check_export(folder.at("none")));
+    CHECK_FALSE(std::filesystem::exists(folder.at("none")));
 }

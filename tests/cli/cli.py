@@ -833,7 +833,7 @@ class Cli(unittest.TestCase):
         self.assertIn("digits.h", found["files"])
         self.assertEqual(found["weight_bytes"], (self.at / "out/weights.bin").stat().st_size)
         self.assertGreater(found["kernels"], 3)
-        self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--name", "other", "--target", "baseline", "--no-threads", "--optimize")
+        self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--name", "other", "--target", "baseline", "--no-threads")
         self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--name", "No Name", "--optimize", exit=2)
         self.gsub("compile", DIGITS / "digits.onnx", "-o", "out", "--target", "mmx", exit=2)
         self.gsub("compile", DIGITS / "digits.onnx", exit=2)
@@ -996,8 +996,8 @@ class Cli(unittest.TestCase):
         self.assertFalse((self.at / "never.onnx").exists())
 
     def test_results_go_to_stdout_and_talk_to_stderr(self):
-        loud = self.gsub("optimize", DIGITS / "digits.onnx")
-        quiet = self.gsub("--quiet", "optimize", DIGITS / "digits.onnx")
+        loud = self.gsub("optimize", DIGITS / "digits.onnx", "--budget", 5)
+        quiet = self.gsub("--quiet", "optimize", DIGITS / "digits.onnx", "--budget", 5)
         self.assertIn("search", loud.stderr)
         self.assertNotIn("\r", loud.stderr)  # no moving line where there is no terminal
         self.assertEqual(quiet.stderr, "")

@@ -471,6 +471,83 @@ TEST_CASE("a graph without static shapes is refused by name") {
     CHECK(r.error().message().find("batch") != std::string::npos);
 }
 
+TEST_CASE("sizes that data decide are those of each run, and kernels compute what comes before") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    graph_builder b{g};
+    auto const x = net.input(dtype::f32, {1, 3, 9, 9}, "x");
+    auto const features = net.relu("r", net.conv("c", x, {16, {3, 3}, {1, 1}, {1, 1}, 1, true}));
+    auto const at = b.add<ops::non_zero>(features);
+    auto const channels = b.add<ops::gather>({}, {at, b.constant(tensor::from<std::int64_t>({1}, {1}))});
+    auto const counts = b.add<ops::unique>({}, {channels}, 4);
+    auto const total = b.add<ops::reduce_sum>({.keepdims = false}, {value_id{counts.node, 3}});
+    auto const twice = b.add<ops::add>(total, total); // of static type again
+    for (auto const v : {at, counts, value_id{counts.node, 3}, twice, at, features}) net.output(v, "y");
+    auto const same = [](std::vector<tensor> const& got, std::vector<tensor> const& want) {
+        REQUIRE(got.size() == want.size());
+        for (std::size_t i = 0; i + 1 < got.size(); ++i) CHECK(got[i].hash() == want[i].hash());
+        CHECK(compare(got.back(), want.back()).value().max_relative < 1e-5);
+    };
+    for (auto const generate : {true, false}) {
+        build_options options;
+        options.generate = generate;
+        auto const e = build(g, evaluators, host(), options).value();
+        CHECK(to_string(e.outputs()[0]) == "i64[4,?]");
+        std::size_t kernels = 0;
+        for (auto const& kind : kinds(e)) kernels += !kind.starts_with("reference") && kind != "copy";
+        CHECK((kernels >= 2) == generate); // the convolution, and the sum of what is static
+        auto context = e.make_context();
+        auto outputs = e.make_outputs();
+        inline_executor alone;
+        std::set<std::int64_t> lengths;
+        for (std::uint64_t seed = 1; seed < 4; ++seed) {
+            auto const inputs = random_inputs(g, seed);
+            auto const want = evaluate_graph(g, inputs).value();
+            same(e.run(inputs).value(), want);
+            REQUIRE(e.run(context, inputs, {outputs.data(), outputs.size()}, alone)); // over those of the run before
+            same(outputs, want);
+            lengths.insert(outputs[0].dims()[1]);
+        }
+        CHECK(lengths.size() > 1);
+        CHECK(e.profile(random_inputs(g, 1), alone, 2).value().size() == e.steps().size());
+    }
+}
+
+TEST_CASE("a view of unknown sizes lasts as long as its reader wants") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    graph_builder b{g};
+    auto const x = net.input(dtype::f32, {2, 6}, "x"), to = net.input(dtype::i64, {2}, "to");
+    auto const y = b.add<ops::relu>(x);
+    auto const view = b.add<ops::reshape>({}, {y, to}); // of memory that later steps write to
+    auto z = y;
+    for (int i = 0; i < 3; ++i) z = b.add<ops::softmax>({.axis = 1}, {b.add<ops::exp>(z)});
+    net.output(view, "v"), net.output(z, "z");
+    auto const e = built(g);
+    std::vector const inputs{random_inputs(g, 1)[0], tensor::from<std::int64_t>({2}, {4, 3})};
+    auto const want = evaluate_graph(g, inputs).value();
+    auto const got = e.run(inputs).value();
+    CHECK(got[0].hash() == want[0].hash());
+    CHECK(compare(got[1], want[1]).value().max_relative < 1e-5);
+}
+
+TEST_CASE("a size that data decide and that contradicts another one ends the run with an error") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    graph_builder b{g};
+    auto const x = net.input(dtype::f32, {4}, "x");
+    auto const at = b.add<ops::reshape>({.shape = {-1}}, {b.add<ops::non_zero>(x)});
+    net.output(b.add<ops::add>(at, b.constant(tensor::from<std::int64_t>({3}, {1, 2, 3}))), "y");
+    auto const e = built(g);
+    CHECK(e.run(std::vector{tensor::from<float>({4}, {1, 0, 2, 3})}).value()[0].data<std::int64_t>()[2] == 6);
+    auto const wrong = e.run(std::vector{tensor::from<float>({4}, {1, 0, 2, 0})});
+    REQUIRE_FALSE(wrong);
+    CHECK(wrong.error().code() == error_code::invalid_input);
+}
+
 TEST_CASE("many threads use one executable, bit by bit as one does") {
     using namespace build_test;
     auto const g = small_net();

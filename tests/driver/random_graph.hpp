@@ -340,6 +340,7 @@ private:
     void join();
     void gather();
     void index();
+    void decided(v x);
     void repeat();
     void refold();
     void known();

@@ -119,6 +119,7 @@ inline void generator::index() {
     for (auto d = named; d < rank(x); ++d) parts.push_back(size[d]);
     auto const rows_at = [&] { return indices(rows, [&](std::size_t i) { return size[i % named]; }); };
     auto const a = static_cast<std::int64_t>(axis);
+    if (chance(4) && of(x).error == 0 && elements(x) <= 500) return decided(x);
     if (chance(4) && of(x).error == 0 && type(x) != dtype::boolean) { // an order jumps
         auto const k = pick(1, size[axis]);
         auto const y = b.add<ops::top_k>({.k = k, .axis = a, .largest = chance(2)}, {x}, 2);
@@ -138,6 +139,28 @@ inline void generator::index() {
     keep(by_rows ? b.add<ops::scatter_nd>({.reduction = mode}, {x, rows_at(), updates})
                  : b.add<ops::scatter_elements>({.axis = a, .reduction = mode}, {x, elements_at(), updates}),
          k);
+}
+// Values whose sizes data decide, and what sums them up.
+inline void generator::decided(v x) {
+    auto const whole_numbers = [&](double size) { return bound{size, 0, 0, false}; };
+    auto const sum = [&](v of, std::int64_t axis) {
+        return b.add<ops::reduce_sum>({.axes = {axis}, .keepdims = false}, {of});
+    };
+    auto const count = static_cast<double>(elements(x));
+    if (chance(2)) return void(keep(sum(b.add<ops::non_zero>(x), 1), whole_numbers(count * count)));
+    auto const axis = static_cast<std::int64_t>(r.below(rank(x)));
+    auto const y = b.add<ops::unique>({.flat = chance(2), .axis = axis, .sorted = chance(2)}, {x}, 4);
+    keep({y.node, 2}, whole_numbers(count));
+    keep(sum({y.node, 3}, 0), whole_numbers(count));
+    if (chance(2)) keep(b.add<ops::shape>(b.add<ops::neg>(value_id{y.node, 1})), whole_numbers(count));
+    auto boxes = tensor::zeros(dtype::f32, ints{1, 5, 4}), scores = tensor::zeros(dtype::f32, ints{1, 2, 5});
+    for (auto* t : {&boxes, &scores})
+        for (auto& at : t->mutable_data<float>()) at = static_cast<float>(below(8)) / 2;
+    auto const s = b.input(dtype::f32, scores.type().dims, fmt::format("s{}", inputs.size()));
+    inputs.push_back(scores), bounds[s] = {4, 0, 1, false};
+    auto const chosen = b.add<ops::non_max_suppression>(
+        {.center = chance(2)}, {b.constant(boxes), s, whole({below(4)}), number(dtype::f32, 0.25)});
+    keep(sum(b.add<ops::gather>({.axis = 1}, {chosen, whole({2, 0})}), 0), whole_numbers(40));
 }
 inline void generator::repeat() {
     auto const x = any();

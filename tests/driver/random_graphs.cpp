@@ -32,6 +32,15 @@ using random_program::generator;
 
 auto const evaluators = table_of<eval_row, standard_ops>();
 
+// Whether data decide a size of what an operator reads or makes.
+bool decides_sizes(any_graph const& g, node_id n) {
+    for (auto v : g.operands(n))
+        if (v.valid() && !g.type(v).is_static()) return true;
+    for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+        if (!g.type({n, port}).is_static()) return true;
+    return false;
+}
+
 // The operators that docs/driver.md leaves to the reference runtime.
 bool is_documented(any_graph const& g, node_id n) {
     auto const& type = g.type(g.operand_count(n) > 0 ? g.operand(n, 0) : value_id{n, 0});
@@ -48,7 +57,8 @@ bool is_documented(any_graph const& g, node_id n) {
     if (g.is<ops::mat_mul>(n) || g.is<ops::gemm>(n)) return !f32;
     return (g.is<ops::pow>(n) && is_integer(type.element)) || g.is<ops::range>(n) || g.is<ops::gather_elements>(n) ||
            g.is<ops::gather_nd>(n) || g.is<ops::scatter_elements>(n) || g.is<ops::scatter_nd>(n) ||
-           g.is<ops::top_k>(n) || g.is<ops::bit_cast>(n) || g.is<ops::dirac>(n) || g.is<ops::layout_transform>(n);
+           g.is<ops::top_k>(n) || decides_sizes(g, n) || g.is<ops::bit_cast>(n) || g.is<ops::dirac>(n) ||
+           g.is<ops::layout_transform>(n);
 }
 
 struct made_graph {

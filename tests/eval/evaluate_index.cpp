@@ -101,4 +101,123 @@ TEST_CASE("the greatest elements come in order, of equal ones the first, and NaN
     CHECK(of({.k = 0}, x)[0].elements() == 0);
 }
 
+TEST_CASE("elements that are not zero are told by their places, in order") {
+    constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
+    CHECK(same(one<ops::non_zero>({f32({2, 3}, {0, 5, -0.0f, nan, 0, -1})}), places({2, 3}, {0, 1, 1, 1, 0, 2})));
+    CHECK(same(one<ops::non_zero>({places({2}, {0, 0})}), tensor::zeros(dtype::i64, ints{1, 0})));
+    CHECK(same(one<ops::non_zero>({tensor::from<bool>({3}, {true, false, true})}), places({1, 2}, {0, 2})));
+    CHECK(one<ops::non_zero>({tensor::scalar(2.0f)}).dims().size() == 2);
+    random_stream r{2};
+    for (auto const element : {dtype::u8, dtype::i16, dtype::f16, dtype::bf16, dtype::f64, dtype::u64}) {
+        auto x = tensor::zeros(dtype::i64, ints{2, 3, 4});
+        for (auto& v : x.mutable_data<std::int64_t>()) v = static_cast<std::int64_t>(r.below(3));
+        CHECK(same(one<ops::non_zero>({x.converted_to(element)}), one<ops::non_zero>({x})));
+    }
+}
+
+TEST_CASE("a result whose sizes data decide is refused beyond the limit of memory") {
+    auto const x = f32({4}, {1, 2, 3, 4});
+    CHECK(compute::all<ops::non_zero>({}, {x}, 1, {.max_bytes = 32}));
+    auto const made = compute::all<ops::non_zero>({}, {x}, 1, {.max_bytes = 31});
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code() == error_code::unsupported);
+    CHECK(made.error().message().find("a result of type i64[1,4] exceeds the limit of 31 bytes") != std::string::npos);
+}
+
+TEST_CASE("different elements come in order, with where they stand") {
+    constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
+    auto const of = [](tensor const& x, attributes_of<ops::unique> const& a = {}) {
+        return compute::all<ops::unique>(a, {x}, 4).value();
+    };
+    auto const x = f32({2, 4}, {2, 1, nan, -0.0f, 1, nan, 0, 4});
+    auto const sorted = of(x);
+    CHECK(same(sorted[0], f32({5}, {-0.0f, 1, 2, 4, nan})));
+    CHECK(same(sorted[1], places({5}, {3, 1, 0, 7, 2})));
+    CHECK(same(sorted[2], places({8}, {2, 1, 4, 0, 1, 4, 0, 3})));
+    CHECK(same(sorted[3], places({5}, {2, 2, 1, 1, 2})));
+    auto const seen = of(x, {.sorted = false});
+    CHECK(same(seen[0], f32({5}, {2, 1, nan, -0.0f, 4})));
+    CHECK(same(seen[1], places({5}, {0, 1, 2, 3, 7})));
+    CHECK(same(seen[2], places({8}, {0, 1, 2, 3, 1, 2, 3, 4})));
+    CHECK(same(seen[3], places({5}, {1, 2, 2, 2, 1})));
+    auto const columns = of(places({2, 3}, {3, -1, 3, 4, 0, 4}), {.flat = false, .axis = -1});
+    CHECK(same(columns[0], places({2, 2}, {-1, 3, 0, 4})));
+    CHECK(same(columns[1], places({2}, {1, 0})));
+    CHECK(same(columns[2], places({3}, {1, 0, 1})));
+    CHECK(same(columns[3], places({2}, {1, 2})));
+    auto const great = of(tensor::from<std::uint64_t>({3}, {~std::uint64_t{0}, 1, ~std::uint64_t{0}}));
+    CHECK(great[0].data<std::uint64_t>()[0] == 1);
+    auto const none = of(tensor::zeros(dtype::f32, ints{0, 3}), {.flat = false, .axis = 0});
+    CHECK(same(none[0], tensor::zeros(dtype::f32, ints{0, 3})));
+    CHECK(of(tensor::zeros(dtype::f32, ints{4, 0}), {.flat = false, .axis = 0})[3].dims()[0] == 1); // rows of nothing
+}
+
+TEST_CASE("what is different makes the whole again") {
+    random_stream r{3};
+    for (int i = 0; i < 30; ++i) {
+        auto x = tensor::zeros(dtype::i32, ints{1 + static_cast<std::int64_t>(r.below(5)), 3});
+        for (auto& v : x.mutable_data<std::int32_t>()) v = static_cast<std::int32_t>(r.below(4)) - 2;
+        auto const axis = static_cast<std::int64_t>(r.below(2));
+        auto const all =
+            compute::all<ops::unique>({.flat = false, .axis = axis, .sorted = r.below(2) == 0}, {x}, 4).value();
+        CHECK(same(one<ops::gather>({.axis = axis}, {all[0], all[2]}), x));
+        CHECK(same(one<ops::gather>({.axis = axis}, {x, all[1]}), all[0]));
+        CHECK(same(one<ops::reduce_sum>({.keepdims = false}, {all[3]}),
+                   tensor::scalar(x.dims()[static_cast<std::size_t>(axis)])));
+    }
+}
+
+TEST_CASE("of boxes that overlap the better one stays") {
+    auto const boxes = f32(
+        {1, 6, 4}, {0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 0, -0.1f, 1, 0.9f, 0, 10, 1, 11, 0, 10.1f, 1, 11.1f, 0, 100, 1, 101});
+    auto const scores = f32({1, 1, 6}, {0.9f, 0.75f, 0.6f, 0.95f, 0.5f, 0.3f});
+    auto const of = [&](tensor const& b, tensor const& s, std::int64_t most, float overlap, float least,
+                        bool center = false) {
+        return one<ops::non_max_suppression>({.center = center},
+                                             {b, s, places({1}, {most}), f32({1}, {overlap}), f32({1}, {least})});
+    };
+    CHECK(same(of(boxes, scores, 3, 0.5f, 0), places({3, 3}, {0, 0, 3, 0, 0, 0, 0, 0, 5})));
+    CHECK(same(of(boxes, scores, 2, 0.5f, 0), places({2, 3}, {0, 0, 3, 0, 0, 0})));
+    CHECK(same(of(boxes, scores, 30, 0.5f, 0.4f), places({2, 3}, {0, 0, 3, 0, 0, 0})));
+    CHECK(of(boxes, scores, 30, 1, 0).dims()[0] == 6); // no overlap is greater than all
+    CHECK(of(boxes, scores, 0, 0.5f, 0).dims()[0] == 0);
+    CHECK(of(boxes, scores, -4, 0.5f, 0).dims()[0] == 0);
+    CHECK(one<ops::non_max_suppression>({boxes, scores}).dims()[0] == 0);
+    CHECK(same(one<ops::non_max_suppression>({}, {boxes, scores, places({}, {1})}), places({1, 3}, {0, 0, 3})));
+    // Corners in any order, and centres.
+    CHECK(same(of(f32({1, 2, 4}, {1, 1, 0, 0, 0, 1, 1, 0}), f32({1, 1, 2}, {1, 2}), 9, 0.5f, 0),
+               places({1, 3}, {0, 0, 1})));
+    CHECK(same(of(f32({1, 3, 4}, {0.5f, 0.5f, 1, 1, 0.5f, 0.6f, 1, 1, 3, 3, 1, 1}), f32({1, 1, 3}, {1, 2, 3}), 9, 0.5f,
+                  0, true),
+               places({2, 3}, {0, 0, 2, 0, 0, 1})));
+    // Equal scores by the first box, boxes without area suppress nothing, batches and classes apart.
+    CHECK(same(of(f32({1, 2, 4}, {0, 0, 1, 1, 0, 0, 1, 1}), f32({1, 2, 2}, {5, 5, 1, 2}), 9, 0.5f, 0),
+               places({2, 3}, {0, 0, 0, 0, 1, 1})));
+    CHECK(of(f32({1, 2, 4}, {0, 0, 0, 1, 0, 0, 0, 1}), f32({1, 1, 2}, {1, 1}), 9, 0, 0).dims()[0] == 2);
+    CHECK(same(of(f32({2, 1, 4}, {0, 0, 1, 1, 0, 0, 1, 1}), f32({2, 1, 1}, {1, 2}), 9, 0.5f, 0),
+               places({2, 3}, {0, 0, 0, 1, 0, 0})));
+    CHECK(
+        of(tensor::zeros(dtype::f32, ints{1, 0, 4}), tensor::zeros(dtype::f32, ints{1, 2, 0}), 9, 0.5f, 0).dims()[0] ==
+        0);
+    CHECK(failure<ops::non_max_suppression>({}, {boxes, scores, places({2}, {1, 2})}).find("whole number") !=
+          std::string::npos);
+}
+
+TEST_CASE("in the prime field all operands together choose boxes, which are there") {
+    auto const boxes = tensor::zeros(dtype::f32, ints{2, 5, 4}), scores = tensor::zeros(dtype::f32, ints{2, 3, 5});
+    evaluate_options const field{.compute = precision::field};
+    random_stream r{4};
+    auto const in_field = [&](tensor t) {
+        fill_random(t, r.split(1));
+        return to_precision(t, precision::field);
+    };
+    auto const b = in_field(boxes), s = in_field(scores);
+    auto const chosen = one<ops::non_max_suppression>({}, {b, s}, field);
+    auto const rows = chosen.data<std::int64_t>();
+    REQUIRE(chosen.dims()[1] == 3);
+    for (std::size_t i = 0; i < rows.size(); ++i) CHECK((rows[i] >= 0 && rows[i] < scores.dims()[i % 3]));
+    CHECK(same(one<ops::non_max_suppression>({}, {b, s}, field), chosen));
+    CHECK_FALSE(same(one<ops::non_max_suppression>({.center = true}, {b, s}, field), chosen));
+}
+
 } // namespace evaluate_index_test

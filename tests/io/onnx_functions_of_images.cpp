@@ -47,7 +47,7 @@ TEST_CASE("what a pool has taken goes back to its place") {
     CHECK(reason({"MaxUnpool", 11}, {x, places}) == "invalid input");
 }
 
-TEST_CASE("elements are kept where a constant condition holds") {
+TEST_CASE("elements are kept where a condition holds, a constant or not") {
     auto const x = counting({2, 3});
     auto const condition = [](std::vector<std::uint8_t> const& v) {
         return w::raw_tensor("", w::boolean, {static_cast<std::int64_t>(v.size())}, w::raw(v));
@@ -58,7 +58,10 @@ TEST_CASE("elements are kept where a constant condition holds") {
                floats({1, 3}, {4, 5, 6})));
     CHECK(near(result_of({"Compress", 9, {}, {condition({0, 1, 0, 0, 1})}}, {x}), floats({2}, {2, 5})));
     CHECK(reason({"Compress", 9, {w::integer("axis", 0)}, {condition({0, 0, 1})}}, {x}) == "invalid input");
-    CHECK(reason({"Compress", 9}, {x, tensor::zeros(dtype::boolean, ints{6})}) == "a condition that is no constant");
+    CHECK(reason({"Compress", 9}, {x, tensor::zeros(dtype::i64, ints{6})}) == "invalid input");
+    auto const holds = tensor::from<bool>({3}, {true, false, true});
+    CHECK(near(result_of({"Compress", 11, {w::integer("axis", 1)}}, {x, holds}), floats({2, 2}, {1, 3, 4, 6})));
+    CHECK(near(result_of({"Compress", 9}, {x, holds}), floats({2}, {1, 3})));
 }
 
 TEST_CASE("blocks are added where they lie in an image") {

@@ -717,7 +717,7 @@ TEST_CASE("what gsub does not compute stays as it is, with the reason") {
         {"BatchNormalization", 7, {integer("spatial", 0)}, w::texts(4, w::floats("", {3}, {1, 1, 1}))},
         {"Cast", 13, {integer("to", w::text)}},
         {"Relu", 13, {real("alpha", 1)}},
-        {"Unique", 11},
+        {"TfIdfVectorizer", 9},
         {"LayerNormalization", 17, {integer("stash_type", 10)}, {scale_of_three}},
         {"LayerNormalization", 16, {}, {scale_of_three}},
         {"Gelu", 19},

@@ -100,6 +100,35 @@ TEST_CASE("a kernel graph that is read goes on like the one that was printed") {
     }
 }
 
+TEST_CASE("sizes that data decide have a text, and belong to calls of the evaluator alone") {
+    using namespace kernel_graph_text_test;
+    auto const g = kernel_graphs::graph_of(R"(
+        %0 "x": f32[2,3] = input
+        %1 "r": f32[2,3] = Relu(%0)
+        %2 "at": i64[2,?] = NonZero(%1)
+        %3 "n": i64[2,?] = Neg(%2)
+        return %2, %3, %2
+    )");
+    for (auto const& k : stages(g, isa::avx512)) {
+        CHECK(check(k).empty());
+        auto const text = whole_text(k);
+        CHECK(text.find("i64[2,?]") != std::string::npos);
+        auto const back = parsed(text, isa::avx512);
+        CHECK(whole_text(back) == text);
+        CHECK(hash_of(back) == hash_of(k));
+        auto changed = k;
+        for (auto& v : changed.values)
+            if (v.role == runtime::memory_role::input) v.type = tensor_type{dtype::f32, shape{2, dim{}}};
+        CHECK_FALSE(check(changed).empty());
+        changed = k;
+        for (auto& v : changed.values)
+            if (v.type == tensor_type{dtype::f32, {2, 3}} && v.role != runtime::memory_role::input)
+                v.type = tensor_type{dtype::f32, shape{2, dim{}}};
+        CHECK_FALSE(check(changed).empty()); // a kernel makes it
+    }
+    CHECK(to_text(parsed("kernel graph fused\n%0 f32[*] temporary\n")).find("f32[*]") != std::string::npos);
+}
+
 TEST_CASE("every change of a kernel graph changes its hash but those of what reports alone read") {
     using namespace kernel_graph_text_test;
     auto const plain = parsed(everything);

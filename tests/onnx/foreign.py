@@ -13,7 +13,7 @@ from networks import open_model
 from support import TOLERANCE, Gsub, check, distance, random_inputs, session, verdict
 
 # Operators that gsub lacks: of a domain of ONNX Runtime, and of ONNX itself.
-TRIANGLE, DISTINCT = ("com.microsoft", "Trilu"), ("", "Unique")
+TRIANGLE, IMPUTER = ("com.microsoft", "Trilu"), ("ai.onnx.ml", "Imputer")
 
 
 def name_of(node):
@@ -29,10 +29,11 @@ def main(program, name, scratch, data=""):
     failures = []
     try:
         fill(model)
-        for n, (n.domain, n.op_type) in zip([n for n in model.graph.node if n.op_type == "Relu"], (TRIANGLE, DISTINCT)):
-            if not n.domain:
-                n.attribute.extend([onnx.helper.make_attribute("axis", 0), onnx.helper.make_attribute("sorted", 0)])
-        model.opset_import.append(onnx.helper.make_opsetid(TRIANGLE[0], 1))
+        for n, (n.domain, n.op_type) in zip([n for n in model.graph.node if n.op_type == "Relu"], (TRIANGLE, IMPUTER)):
+            if n.op_type == IMPUTER[1]:
+                n.attribute.extend([onnx.helper.make_attribute("imputed_value_floats", [0.0]),
+                                    onnx.helper.make_attribute("replaced_value_float", 1e30)])
+        model.opset_import.extend([onnx.helper.make_opsetid(TRIANGLE[0], 1), onnx.helper.make_opsetid(IMPUTER[0], 1)])
         original, optimized = scratch / "original.onnx", scratch / "optimized.onnx"
         onnx.save(model, original)
         missing = {name_of(n) for n in model.graph.node} - gsub.operators()

@@ -50,6 +50,10 @@ GSUB_LAZY [[nodiscard]] std::string exported_name(std::string_view text);
 GSUB_LAZY [[nodiscard]] result<export_report> export_program(runtime::program const& p, std::string const& folder,
                                                              export_options const& options = {});
 
+/// Checks the name and the folder of an export before a program is made for it; writes nothing. *Errors* those of
+/// `export_program` for them.
+GSUB_LAZY [[nodiscard]] result<void> check_export(std::string const& folder, export_options const& options = {});
+
 } // namespace gsub::aot
 
 #ifndef GSUB_COMPILED

@@ -51,6 +51,7 @@ struct eval_row {
     bool integers = false;
     bool any_scalar = false;
     bool uninterpreted_in_field = false; ///< `move` means nothing there
+    bool decides_sizes = false;          ///< `move` makes results whose sizes inference leaves open
 
     template <operation Op>
     static constexpr eval_row of() noexcept;
@@ -195,6 +196,7 @@ constexpr eval_row eval_row::of() noexcept {
         if constexpr (requires { evaluate<Op>::uninterpreted_in_field; })
             row.uninterpreted_in_field = evaluate<Op>::uninterpreted_in_field;
         if constexpr (requires { &evaluate<Op>::result_dims; }) row.result_dims = &evaluate<Op>::result_dims;
+        if constexpr (requires { evaluate<Op>::decides_sizes; }) row.decides_sizes = evaluate<Op>::decides_sizes;
     } else if constexpr (detail::has_evaluate<Op>)
         row.run = &detail::run_by_scalar<Op>;
     else

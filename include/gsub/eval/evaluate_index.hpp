@@ -98,6 +98,24 @@ struct evaluate<ops::scatter_nd> {
 };
 
 template <>
+struct evaluate<ops::non_zero> {
+    static constexpr bool decides_sizes = true;
+    static void move(op_call_args& args);
+};
+template <>
+struct evaluate<ops::unique> {
+    static constexpr bool decides_sizes = true;
+    static void move(op_call_args& args);
+};
+/// In single precision, as the peers do; in double where the operands are f64. In the prime field, which has no order,
+/// all operands together choose some boxes.
+template <>
+struct evaluate<ops::non_max_suppression> {
+    static constexpr bool decides_sizes = true;
+    static void move(op_call_args& args);
+};
+
+template <>
 struct evaluate<ops::top_k> {
     static constexpr bool integers = true;
     template <class T>

@@ -20,10 +20,15 @@ struct op_call_args {
     op_info const* op = nullptr;
     attributes_id attributes;
     std::span<tensor const* const> operands; ///< null where one is left out
-    std::span<tensor> results;               ///< of the right types, elements not set
-    std::span<dtype const> declared;         ///< element types of the operands in the graph
-    dtype scalar = dtype::f32;               ///< f32, f64 or field61 where floats are involved, else the integers' type
-    executor* threads = nullptr;             ///< never null in a call
+    /// Of the right types, elements not set; without type where data decide a size: then `make_result` makes it.
+    std::span<tensor> results;
+    std::span<dtype const> declared; ///< element types of the operands in the graph
+    dtype scalar = dtype::f32;       ///< f32, f64 or field61 where floats are involved, else the integers' type
+    executor* threads = nullptr;     ///< never null in a call
+    std::uint64_t max_bytes = std::numeric_limits<std::uint64_t>::max(); ///< refuse a result larger than this
+
+    /// Makes a result, elements not set. *Errors* throws `error` (`unsupported`) beyond `max_bytes`.
+    tensor& make_result(std::size_t port, dtype element, std::span<std::int64_t const> dims);
 };
 
 /// Op call: `op_call_args` with the scalar as a type.
@@ -64,7 +69,8 @@ private:
 /// and may have `integers` (false: whether it is defined on integers too), `any_scalar` (false: whether `run` also
 /// means something for a scalar that lacks what the operator needs), `uninterpreted_in_field` (false: whether `move`
 /// means nothing there), and `static std::optional<ints> result_dims(std::span<tensor const* const>)`, the dimensions
-/// of the result where inference cannot tell them without the elements of large or floating operands.
+/// of the result where inference cannot tell them without the elements of large or floating operands; or
+/// `decides_sizes` (false: whether `move` makes those results itself whose sizes inference leaves open).
 template <class Op>
 struct evaluate;
 

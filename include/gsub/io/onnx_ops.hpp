@@ -322,6 +322,18 @@ struct onnx_traits<ops::top_k> : detail::onnx_since<1> {
     static std::int64_t needed_opset(any_graph const& g, node_id n);
 };
 template <>
+struct onnx_traits<ops::non_zero> : detail::onnx_since<9> {};
+template <>
+struct onnx_traits<ops::unique> : detail::onnx_since<11> {
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
+struct onnx_traits<ops::non_max_suppression> : detail::onnx_since<10> {
+    static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+};
+template <>
 struct onnx_traits<ops::range> : detail::onnx_since<11> {
     static value_id import(onnx_import_context& cx);
 };

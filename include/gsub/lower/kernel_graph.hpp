@@ -40,7 +40,7 @@ using kernel_value_id = std::int32_t;
 /// Value of a kernel graph: a tensor; after the layout pass, a piece of storage.
 struct kernel_value {
     std::string name{}; ///< the graph's, for reports
-    tensor_type type{}; ///< static
+    tensor_type type{}; ///< static, but for sizes that data decide
     runtime::memory_role role = runtime::memory_role::temporary;
     std::size_t position = 0; ///< of an input or output in the signature
     tensor data{};            ///< of a constant; none where a text left its elements out

@@ -33,6 +33,7 @@ public:
     GSUB_LAZY executable(program p, std::vector<loaded_kernel> kernels);
 
     [[nodiscard]] std::span<tensor_type const> inputs() const noexcept;
+    /// Types of the outputs: static, but for sizes that data decide.
     [[nodiscard]] std::span<tensor_type const> outputs() const noexcept;
     [[nodiscard]] std::span<std::string const> output_names() const noexcept;
     [[nodiscard]] std::span<program_step const> steps() const noexcept;
@@ -41,9 +42,12 @@ public:
     [[nodiscard]] std::size_t constant_bytes() const noexcept;
 
     GSUB_LAZY [[nodiscard]] run_context make_context() const;
-    /// Runs the program: computes the outputs into memory of the caller. *Errors* `usage` where the number, a type or a
-    /// size differs from the signature, or where an output overlaps an input; then nothing has run. Steps of generated
-    /// kernels neither allocate nor lock; those of the reference runtime do.
+    /// Makes tensors for the outputs of a run; one without elements where data decide its sizes.
+    GSUB_LAZY [[nodiscard]] std::vector<tensor> make_outputs() const;
+    /// Runs the program: computes the outputs into memory of the caller; an output whose sizes data decide becomes a
+    /// new tensor, whatever was given. *Errors* `usage` where the number, a type or a size differs from the signature,
+    /// or where an output overlaps an input; then nothing has run. Steps of generated kernels neither allocate nor
+    /// lock; those of the reference runtime do.
     GSUB_LAZY [[nodiscard]] result<void> run(run_context& context, std::span<tensor const> inputs,
                                              std::span<tensor> outputs, executor& threads) const;
     /// Runs the program with a context of its own and new tensors. null: the calling thread alone.

@@ -56,11 +56,12 @@ struct memory_space {
 
 struct program_value {
     memory_space where{};
-    std::size_t size = 0;      ///< in bytes
+    std::size_t size = 0;      ///< in bytes; 0 where `open`
     std::size_t position = 0;  ///< of an input or output in the signature
     tensor data{};             ///< of a constant
     std::int32_t part_of = -1; ///< the value that this one is a piece of, which is none itself; its space counts
     std::size_t offset = 0;    ///< of the piece, in bytes
+    bool open = false;         ///< data decide its sizes: a run makes it, and calls of the evaluator alone read it
 };
 
 // ---- kernels
@@ -139,7 +140,8 @@ struct external_call {
     std::shared_ptr<host_op const> host{};
 };
 
-/// Call of the reference evaluator on a graph: its inputs are the first values of the step, its outputs the last.
+/// Call of the reference evaluator on a graph: its inputs are the first values of the step, its outputs the last. It
+/// alone takes and makes values whose sizes data decide.
 struct reference_call {
     any_graph graph;
     eval_table evaluators{}; ///< outlives the program
@@ -164,7 +166,8 @@ struct program {
     std::vector<program_value> values;
     std::vector<program_step> steps;
     std::vector<program_kernel> kernels;
-    std::vector<tensor_type> inputs, outputs; ///< static types
+    std::vector<tensor_type> inputs;  ///< static
+    std::vector<tensor_type> outputs; ///< static, but for sizes that data decide
     std::vector<std::string> input_names, output_names;
 };
 

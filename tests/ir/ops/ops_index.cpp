@@ -70,4 +70,27 @@ TEST_CASE("the greatest elements are as many as asked for") {
     CHECK(of({}, {"bool[4]"}) == "error: operand bool[4]; truth values have no order");
 }
 
+TEST_CASE("where data decide a size it is unknown, and all others are known") {
+    CHECK(infers<ops::non_zero>({}, {"f32[2,n,4]"}) == "i64[3,?]");
+    CHECK(infers<ops::non_zero>({}, {"bool[*]"}) == "i64[?,?]");
+    auto const different = [](attributes_of<ops::unique> const& a, std::string const& x) {
+        return infers<ops::unique>(a, {x}, 4);
+    };
+    CHECK(different({}, "u8[2,3]") == "u8[?] i64[?] i64[6] i64[?]");
+    CHECK(different({}, "u8[2,n]") == "u8[?] i64[?] i64[?] i64[?]");
+    CHECK(different({.flat = false, .axis = -1}, "f16[2,n]") == "f16[2,?] i64[?] i64[n] i64[?]");
+    CHECK(different({.flat = false}, "f16[*]") == "f16[*] i64[?] i64[?] i64[?]");
+    CHECK(different({.flat = false, .axis = 2}, "f16[2,n]") == "error: axis 2 for operand f16[2,n]");
+    auto const boxes = [](std::vector<std::string> const& operands) {
+        return infers<ops::non_max_suppression>({}, operands);
+    };
+    CHECK(boxes({"f32[n,6,4]", "f32[n,2,6]"}) == "i64[?,3]");
+    CHECK(boxes({"f32[*]", "f16[1,2,6]", "i64[1]", "f32[]", "f32[1]"}) == "i64[?,3]");
+    CHECK(boxes({"f32[1,6,5]", "f32[1,2,6]"}).starts_with("error: boxes f32[1,6,5]; boxes are [batch, boxes, 4]"));
+    CHECK(boxes({"f32[1,6,4]", "f32[1,2,7]"}).starts_with("error: scores of boxes f32[1,6,4] are f32[1,2,7];"));
+    CHECK(boxes({"i32[1,6,4]", "f32[1,2,6]"}).starts_with("error: boxes i32[1,6,4];"));
+    CHECK(boxes({"f32[1,6,4]", "f32[1,2,6]", "i64[2]"}) == "error: operand 2 is i64[2]; it takes one whole number");
+    CHECK(boxes({"f32[1,6,4]", "f32[1,2,6]", "i64[1]", "i64[1]"}) == "error: operand 3 is i64[1]; it takes one number");
+}
+
 } // namespace ops_index_test

@@ -12,6 +12,35 @@ namespace gsub::aot {
 
 namespace detail {
 
+GSUB_LAZY void check_model_name(std::string const& name) {
+    if (name != exported_name(name))
+        throw error{problem{error_code::usage,
+                            {},
+                            {},
+                            format_text("{} is no name for a model in C and CMake", quoted{name}),
+                            exported_name(name)}};
+}
+
+// A folder that is there must be empty, or that of an export before.
+GSUB_LAZY void check_folder(std::string const& folder) {
+    std::error_code failed;
+    auto const refuse = [&](std::string const& why) {
+        throw error{error_code::environment, format_text("{}: {}", folder, why)};
+    };
+    if (!std::filesystem::exists(folder, failed)) {
+        if (failed) refuse(failed.message());
+        return;
+    }
+    if (!std::filesystem::is_directory(folder, failed)) refuse("is no folder");
+    auto const empty = std::filesystem::is_empty(folder, failed);
+    if (failed) refuse(failed.message());
+    if (empty) return;
+    auto const before = io::read_file((std::filesystem::path{folder} / "CMakeLists.txt").string(), 1 << 24);
+    if (!before || !before.value().starts_with(export_mark))
+        throw error{
+            problem{error_code::usage, {}, {}, format_text("{} has other things in it", folder), "a new folder"}};
+}
+
 // The folder of an exported model.
 template <class = void>
 class export_folder {
@@ -20,12 +49,7 @@ public:
         : p_(p), folder_(folder), options_(options) {}
 
     export_report run() {
-        if (options_.name != exported_name(options_.name))
-            throw error{problem{error_code::usage,
-                                {},
-                                {},
-                                format_text("{} is no name for a model in C and CMake", quoted{options_.name}),
-                                exported_name(options_.name)}};
+        check_model_name(options_.name);
         exported_kernels<> const kernels{p_};
         exported_weights<> const weights{p_, kernels};
         exported_source<> const source{p_, options_, kernels, weights};
@@ -55,18 +79,9 @@ private:
 
     void prepare_folder() {
         std::error_code failed;
-        auto const refuse = [&](std::string const& why) {
-            throw error{error_code::environment, format_text("{}: {}", folder_, why)};
-        };
         std::filesystem::create_directories(folder_, failed);
-        if (failed) refuse(failed.message());
-        auto const empty = std::filesystem::is_empty(folder_, failed);
-        if (failed) refuse(failed.message());
-        if (empty) return;
-        auto const before = io::read_file((std::filesystem::path{folder_} / "CMakeLists.txt").string(), 1 << 24);
-        if (!before || !before.value().starts_with(export_mark))
-            throw error{
-                problem{error_code::usage, {}, {}, format_text("{} has other things in it", folder_), "a new folder"}};
+        if (failed) throw error{error_code::environment, format_text("{}: {}", folder_, failed.message())};
+        check_folder(folder_);
     }
     // Those of a larger model that was here before.
     void remove_kernels_from(std::size_t i) const {
@@ -83,6 +98,14 @@ private:
 };
 
 } // namespace detail
+
+GSUB_LAZY_BODY result<void> check_export(std::string const& folder, export_options const& options) {
+    try {
+        detail::check_model_name(options.name);
+        detail::check_folder(folder);
+        return {};
+    } catch (error const& e) { return e; }
+}
 
 GSUB_LAZY_BODY result<export_report> export_program(runtime::program const& p, std::string const& folder,
                                                     export_options const& options) {

@@ -18,7 +18,7 @@ class timed_program {
 public:
     timed_program(runtime::executable const& program, std::span<tensor const> inputs, executor& threads)
         : program_(program), inputs_(inputs), threads_(threads), context_(program.make_context()) {
-        for (auto const& t : program.outputs()) outputs_.push_back(tensor::zeros(t));
+        outputs_ = program.make_outputs();
     }
     void run() { program_.run(context_, inputs_, outputs_, threads_).value(); }
     // Seconds of a run, over as many as take so long.

@@ -11,6 +11,18 @@
 
 namespace gsub {
 
+GSUB_INLINE tensor& op_call_args::make_result(std::size_t port, dtype element, std::span<std::int64_t const> dims) {
+    auto const each = std::max<std::size_t>(byte_size(element), 1);
+    if (auto const count = checked_product(dims); !count || static_cast<std::uint64_t>(*count) > max_bytes / each)
+        throw error{problem{error_code::unsupported,
+                            {},
+                            std::string{op->name},
+                            format_text("a result of type {} exceeds the limit of {} bytes",
+                                        to_string(tensor_type{element, dims}), max_bytes),
+                            {}}};
+    return results[port] = tensor::uninitialized(element, dims);
+}
+
 namespace detail {
 
 GSUB_LAZY_BODY void run_widened(op_call_args& args, void (*run)(op_call_args&)) {

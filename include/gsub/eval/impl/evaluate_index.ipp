@@ -4,6 +4,7 @@
 #include <gsub/eval/evaluate_index.hpp>
 #include <gsub/eval/impl/evaluate_tensor.ipp>
 
+#include <bit>
 #include <cstring>
 
 namespace gsub {
@@ -81,6 +82,258 @@ GSUB_INLINE void evaluate<ops::gather_elements>::move(op_call_args& args) {
 GSUB_INLINE void evaluate<ops::gather_nd>::move(op_call_args& args) {
     auto const batch = static_cast<std::size_t>(detail::typed_attributes<ops::gather_nd>(args).batch_dims);
     detail::gather_parts(args, detail::parts_by_rows(args.operands[0]->dims(), *args.operands[1], batch, "GatherND"));
+}
+
+// ---- sizes that data decide
+
+namespace detail {
+
+// Words that are in the order of the elements: NaN are equal and the greatest, -0 is 0.
+GSUB_INLINE std::vector<std::uint64_t> ordered_words(tensor const& x) {
+    constexpr auto sign = std::uint64_t{1} << 63;
+    std::vector<std::uint64_t> words;
+    words.reserve(static_cast<std::size_t>(x.elements()));
+    if (x.element() == dtype::field61) {
+        for (auto const v : x.data<field61>()) words.push_back(v.value());
+    } else if (is_floating(x.element())) {
+        auto const wide = x.converted_to(dtype::f64);
+        for (auto const v : wide.data<double>()) {
+            auto const bits = std::bit_cast<std::uint64_t>(v == 0 ? 0.0 : v);
+            words.push_back(v != v ? ~std::uint64_t{0} : bits & sign ? ~bits : bits | sign);
+        }
+    } else {
+        auto const is_signed = info(x.element()).is_signed;
+        for (auto const v : x.to_ints()) words.push_back(static_cast<std::uint64_t>(v) ^ (is_signed ? sign : 0));
+    }
+    return words;
+}
+
+// Different ones of things that a function puts in order.
+struct different {
+    std::vector<std::int64_t> first; // where each stands first, in the order of the result
+    std::vector<std::int64_t> of;    // which of them each thing is
+    std::vector<std::int64_t> count;
+};
+template <class Compare>
+[[nodiscard]] different find_different(std::int64_t count, bool sorted, Compare compare) {
+    std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return compare(a, b) < 0; });
+    std::vector<std::int64_t> class_of(order.size()), first;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        if (i == 0 || compare(order[i - 1], order[i]) != 0) first.push_back(order[i]); // the sort is stable
+        class_of[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(first.size()) - 1;
+    }
+    std::vector<std::int64_t> place(first.size());
+    std::iota(place.begin(), place.end(), std::int64_t{0});
+    auto const first_of = [&](std::int64_t k) { return first[static_cast<std::size_t>(k)]; };
+    if (!sorted) std::sort(place.begin(), place.end(), [&](auto a, auto b) { return first_of(a) < first_of(b); });
+    different made;
+    std::vector<std::int64_t> now(first.size());
+    for (auto const k : place) {
+        now[static_cast<std::size_t>(k)] = static_cast<std::int64_t>(made.first.size());
+        made.first.push_back(first_of(k));
+    }
+    made.count.assign(first.size(), 0);
+    for (auto const k : class_of) {
+        made.of.push_back(now[static_cast<std::size_t>(k)]);
+        ++made.count[static_cast<std::size_t>(made.of.back())];
+    }
+    return made;
+}
+
+// Fills result `port` of an op call, which is there or not, with a vector.
+GSUB_INLINE void fill_vector(op_call_args& args, std::size_t port, std::span<std::int64_t const> values) {
+    if (port >= args.results.size()) return;
+    auto& to = args.make_result(port, dtype::i64, ints{static_cast<std::int64_t>(values.size())});
+    std::copy(values.begin(), values.end(), to.mutable_data<std::int64_t>().begin());
+}
+
+// The numbers of a suppression, and what its boxes overlap.
+template <class T>
+class box_selector {
+public:
+    explicit box_selector(op_call_args const& args)
+        : center_(typed_attributes<ops::non_max_suppression>(args).center),
+          boxes_(args.operands[0]->converted_to(dtype_of<T>)),
+          scores_(args.operands[1]->converted_to(dtype_of<T>)) {
+        auto const number = [&](std::size_t i) -> tensor const* {
+            if (i >= args.operands.size() || !args.operands[i]) return nullptr;
+            if (args.operands[i]->elements() == 1) return args.operands[i];
+            throw error{
+                problem{error_code::invalid_input,
+                        {},
+                        std::string{args.op->name},
+                        format_text("operand {} is {}; it takes one number", i, to_string(args.operands[i]->type())),
+                        {}}};
+        };
+        auto const as_real = [](tensor const& t) { return t.converted_to(dtype_of<T>).template data<T>()[0]; };
+        if (auto const* const t = number(2)) most_ = std::max<std::int64_t>(t->to_ints()[0], 0);
+        if (auto const* const t = number(3)) overlap_ = as_real(*t);
+        if (auto const* const t = number(4)) least_ = as_real(*t);
+    }
+
+    // Rows of batch, class and box.
+    std::vector<std::int64_t> run(executor& threads) const {
+        std::vector<corners> boxes;
+        auto const numbers = boxes_.template data<T>();
+        for (std::size_t i = 0; i < numbers.size(); i += 4) boxes.push_back(box(&numbers[i]));
+        auto const classes = scores_.dims()[1], each = scores_.dims()[2];
+        auto const parts = static_cast<std::size_t>(scores_.dims()[0] * classes);
+        std::vector<std::vector<std::int64_t>> kept(parts);
+        if (most_ > 0 && each > 0)
+            threads.parallel_for(parts, [&](std::size_t part) {
+                auto const count = static_cast<std::size_t>(each);
+                kept[part] = select(
+                    std::span<corners const>{boxes}.subspan(part / static_cast<std::size_t>(classes) * count, count),
+                    scores_.template data<T>().subspan(part * count, count));
+            });
+        std::vector<std::int64_t> rows;
+        for (std::size_t part = 0; part < parts; ++part)
+            for (auto const i : kept[part]) {
+                auto const at = static_cast<std::int64_t>(part);
+                rows.insert(rows.end(), {at / classes, at % classes, i});
+            }
+        return rows;
+    }
+
+private:
+    struct corners {
+        T low[2], high[2], area;
+    };
+    corners box(T const* b) const {
+        corners c{};
+        for (std::size_t d = 0; d < 2; ++d) {
+            auto const half = b[d + 2] / 2;
+            c.low[d] = center_ ? b[d] - half : std::min(b[d], b[d + 2]);
+            c.high[d] = center_ ? b[d] + half : std::max(b[d], b[d + 2]);
+        }
+        c.area = (c.high[0] - c.low[0]) * (c.high[1] - c.low[1]);
+        return c;
+    }
+    // The boxes of a class, from the greatest score down: few are looked at of many, so that a heap gives them.
+    std::vector<std::int64_t> select(std::span<corners const> boxes, std::span<T const> scores) const {
+        std::vector<std::int64_t> candidates, kept;
+        for (std::size_t i = 0; i < scores.size(); ++i)
+            if (!least_ || scores[i] > *least_) candidates.push_back(static_cast<std::int64_t>(i));
+        auto const score = [&](std::int64_t i) { return scores[static_cast<std::size_t>(i)]; };
+        auto const after = [&](std::int64_t a, std::int64_t b) { // of equal scores the first box comes first
+            if (ranks_before(score(b), score(a), true)) return true;
+            return !ranks_before(score(a), score(b), true) && b < a;
+        };
+        std::make_heap(candidates.begin(), candidates.end(), after);
+        while (!candidates.empty() && static_cast<std::int64_t>(kept.size()) < most_) {
+            std::pop_heap(candidates.begin(), candidates.end(), after);
+            auto const i = candidates.back();
+            candidates.pop_back();
+            auto const& mine = boxes[static_cast<std::size_t>(i)];
+            if (std::none_of(kept.begin(), kept.end(),
+                             [&](auto k) { return overlap(mine, boxes[static_cast<std::size_t>(k)]); }))
+                kept.push_back(i);
+        }
+        return kept;
+    }
+    bool overlap(corners const& a, corners const& b) const {
+        T sides[2];
+        for (std::size_t d = 0; d < 2; ++d) sides[d] = std::min(a.high[d], b.high[d]) - std::max(a.low[d], b.low[d]);
+        if (!(sides[0] > 0 && sides[1] > 0)) return false;
+        auto const common = sides[0] * sides[1], together = a.area + b.area - common;
+        return a.area > 0 && b.area > 0 && together > 0 && common / together > overlap_;
+    }
+
+    bool center_;
+    tensor boxes_, scores_;
+    std::int64_t most_ = 0;
+    T overlap_ = 0;
+    std::optional<T> least_;
+};
+
+// Some boxes that depend on all operands: equal ones choose the same, others with near certainty not.
+GSUB_INLINE std::vector<std::int64_t> boxes_by_hash(op_call_args const& args) {
+    auto const dims = args.operands[1]->dims();
+    std::vector<std::int64_t> rows;
+    if (std::ranges::count(dims, 0) > 0) return rows;
+    hasher all{static_cast<std::uint64_t>(args.op->id)};
+    all.add(args.attributes.hash());
+    for (auto const* x : args.operands) {
+        if (!x) continue;
+        for (auto const d : x->dims()) all.add(static_cast<std::uint64_t>(d));
+        for (auto const word : ordered_words(*x)) all.add(word);
+    }
+    for (std::size_t i = 0; i < 3 * 8; ++i)
+        rows.push_back(
+            static_cast<std::int64_t>(hasher{all}.add(i).finish().low % static_cast<std::uint64_t>(dims[i % 3])));
+    return rows;
+}
+
+} // namespace detail
+
+GSUB_INLINE void evaluate<ops::non_zero>::move(op_call_args& args) {
+    auto const& x = *args.operands[0];
+    auto const zero = detail::ordered_words(tensor::zeros(x.element(), ints{1}))[0];
+    auto const words = detail::ordered_words(x);
+    auto const count = static_cast<std::int64_t>(words.size()) - std::ranges::count(words, zero);
+    auto& out = args.make_result(0, dtype::i64, ints{static_cast<std::int64_t>(x.rank()), count});
+    auto const to = out.mutable_data<std::int64_t>();
+    box_index at{x.dims()};
+    std::size_t column = 0;
+    for (auto const word : words) {
+        if (word != zero) {
+            for (std::size_t d = 0; d < x.rank(); ++d) to[d * static_cast<std::size_t>(count) + column] = at[d];
+            ++column;
+        }
+        at.next();
+    }
+}
+
+GSUB_INLINE void evaluate<ops::unique>::move(op_call_args& args) {
+    auto const& a = detail::typed_attributes<ops::unique>(args);
+    auto const& x = *args.operands[0];
+    auto const words = detail::ordered_words(x);
+    // x as [outer, things, inner]
+    std::int64_t outer = 1, things = x.elements(), inner = 1;
+    std::size_t axis = 0;
+    if (!a.flat) {
+        axis = *normalized_axis(a.axis, x.rank());
+        outer = product(x.dims().first(axis)), things = x.dims()[axis], inner = product(x.dims().subspan(axis + 1));
+    }
+    auto const found = detail::find_different(things, a.sorted, [&](std::int64_t p, std::int64_t q) {
+        for (std::int64_t o = 0; o < outer; ++o)
+            for (std::int64_t i = 0; i < inner; ++i) {
+                auto const left = words[static_cast<std::size_t>((o * things + p) * inner + i)],
+                           right = words[static_cast<std::size_t>((o * things + q) * inner + i)];
+                if (left != right) return left < right ? -1 : 1;
+            }
+        return 0;
+    });
+    ints dims(x.dims().begin(), x.dims().end());
+    auto const kept = static_cast<std::int64_t>(found.first.size());
+    if (a.flat)
+        dims = {kept};
+    else
+        dims[axis] = kept;
+    auto& out = args.make_result(0, x.element(), dims);
+    if (out.size_bytes() > 0) {
+        auto const part = static_cast<std::size_t>(inner) * byte_size(x.element());
+        auto* to = out.mutable_raw().data();
+        for (std::int64_t o = 0; o < outer; ++o)
+            for (auto const thing : found.first) {
+                std::memcpy(to, x.raw().data() + static_cast<std::size_t>(o * things + thing) * part, part);
+                to += part;
+            }
+    }
+    detail::fill_vector(args, 1, found.first);
+    detail::fill_vector(args, 2, found.of);
+    detail::fill_vector(args, 3, found.count);
+}
+
+GSUB_INLINE void evaluate<ops::non_max_suppression>::move(op_call_args& args) {
+    auto const element = args.operands[0]->element();
+    auto const rows = element == dtype::field61 ? detail::boxes_by_hash(args)
+                      : element == dtype::f64   ? detail::box_selector<double>{args}.run(*args.threads)
+                                                : detail::box_selector<float>{args}.run(*args.threads);
+    auto& out = args.make_result(0, dtype::i64, ints{static_cast<std::int64_t>(rows.size() / 3), 3});
+    std::copy(rows.begin(), rows.end(), out.mutable_data<std::int64_t>().begin());
 }
 
 } // namespace gsub

@@ -201,13 +201,17 @@ private:
         auto const types = result_types(n, as_span(tensors), as_span(declared));
         results.reserve(types.size());
         for (auto const& t : types) {
+            if (!t.is_static()) {
+                results.emplace_back(); // data decide its sizes
+                continue;
+            }
             static_cast<void>(checked_bytes(n, t));
             results.push_back(tensor::uninitialized(storage_type(t.element, options_.compute), t.sizes()));
         }
         op_call_args args{&g_.op(n),         g_.attributes(n),
                           as_span(tensors),  {results.data(), results.size()},
                           as_span(declared), scalar_of(n, as_span(declared), as_span(types)),
-                          threads_};
+                          threads_,          options_.max_bytes};
         try {
             evaluate_node(g_.operators(), table_, g_.row(n), args, options_);
         } catch (error const& e) { throw e.within(format_text("node \"{}\"", g_.display_name(n))); }
@@ -259,7 +263,7 @@ private:
             if (auto* const dims = table_[g_.row(n)].result_dims; dims && !types[port].is_static())
                 if (auto const found = dims(tensors))
                     types[port] = {types[port].element, std::span<std::int64_t const>{*found}};
-            if (!types[port].is_static())
+            if (!types[port].is_static() && !table_[g_.row(n)].decides_sizes)
                 throw fault(n, error_code::unsupported, "its result has no size that is known before it runs");
             if (!compatible(types[port], declared_type))
                 throw fault(n, error_code::invalid_input,

@@ -97,16 +97,19 @@ GSUB_INLINE value_id import_compress(onnx_import_context& cx) {
     function_writer const to{cx};
     auto const along = cx.integer("axis");
     auto x = to.operand(0);
-    if (!cx.has(1) || !cx.builder().graph().is<ops::constant>(cx.operand(1).node))
-        cx.unsupported("a condition that is no constant");
-    auto const& condition = cx.builder().graph().constant_data(cx.operand(1).node);
-    if (condition.element() != dtype::boolean || condition.dims().size() != 1)
-        cx.invalid(format_text("a condition {}", to_string(cx.type(1))));
+    if (!cx.has(1)) cx.invalid("no condition");
+    auto const& type = cx.type(1);
+    if (type.element != dtype::boolean || (type.ranked && type.rank() != 1))
+        cx.invalid(format_text("a condition {}", to_string(type)));
     std::size_t axis = 0;
     if (along)
         axis = to.axis(*along, to.rank(x));
     else
         x = to.reshaped(x, {-1});
+    if (!cx.builder().graph().is<ops::constant>(cx.operand(1).node)) // data decide the size
+        return to.make<ops::gather>({.axis = static_cast<std::int64_t>(axis)},
+                                    {x, to.reshaped(to.make<ops::non_zero>(cx.operand(1)), {-1})});
+    auto const& condition = cx.builder().graph().constant_data(cx.operand(1).node);
     auto const size = to.size(x, axis);
     auto const holds = condition.converted_to(dtype::i64);
     std::vector<std::int64_t> chosen;

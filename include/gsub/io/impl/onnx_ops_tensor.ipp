@@ -323,6 +323,33 @@ GSUB_INLINE std::int64_t onnx_traits<ops::top_k>::needed_opset(any_graph const& 
     return g.operand_count(n) > 1 ? 10 : 1;
 }
 
+GSUB_INLINE value_id onnx_traits<ops::unique>::import(onnx_import_context& cx) {
+    attributes_of<ops::unique> a;
+    auto const axis = cx.integer("axis");
+    a.flat = !axis, a.axis = axis.value_or(0);
+    a.sorted = cx.integer("sorted").value_or(1) != 0;
+    return cx.builder().add<ops::unique>(a, cx.all_operands(), 4);
+}
+GSUB_INLINE void onnx_traits<ops::unique>::write(onnx_export_context& cx) {
+    auto const& a = cx.attributes<ops::unique>();
+    cx.write("Unique", cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        if (!a.flat) w.integer("axis", a.axis);
+        if (!a.sorted) w.integer("sorted", 0);
+    });
+}
+
+GSUB_INLINE value_id onnx_traits<ops::non_max_suppression>::import(onnx_import_context& cx) {
+    auto const center = cx.integer("center_point_box").value_or(0);
+    if (center != 0 && center != 1) cx.invalid(format_text("center_point_box {}", center));
+    return cx.add<ops::non_max_suppression>({.center = center == 1}, cx.all_operands());
+}
+GSUB_INLINE void onnx_traits<ops::non_max_suppression>::write(onnx_export_context& cx) {
+    auto const center = cx.attributes<ops::non_max_suppression>().center;
+    cx.write("NonMaxSuppression", cx.operands(), cx.results(), [&](onnx_attribute_writer& w) {
+        if (center) w.integer("center_point_box", 1);
+    });
+}
+
 // ---- sources --------------------------------------------------------------------------------------------------------
 
 GSUB_INLINE value_id onnx_traits<ops::fill>::import(onnx_import_context& cx) {

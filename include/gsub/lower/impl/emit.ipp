@@ -50,6 +50,7 @@ private:
     }
     void add_value(std::size_t v, kernel_value const& value) {
         runtime::program_value stored{runtime::on_host(value.role), value.bytes, value.position};
+        stored.open = !value.type.is_static();
         if (value.part_of >= 0) stored.part_of = value_of_[index(value.part_of)], stored.offset = value.offset;
         value_of_[v] = add(std::move(stored));
     }

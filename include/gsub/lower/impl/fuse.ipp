@@ -109,12 +109,21 @@ GSUB_LAZY [[nodiscard]] bool fuse_known(kernel_builder& b, node_id n) {
     return true;
 }
 
+// Whether the graph knows all sizes of what a node reads and makes; where data decide one, the evaluator computes it.
+GSUB_LAZY [[nodiscard]] bool has_static_types(any_graph const& g, node_id n) {
+    for (auto v : g.operands(n))
+        if (v.valid() && !g.type(v).is_static()) return false;
+    for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+        if (!g.type({n, port}).is_static()) return false;
+    return true;
+}
+
 // Adds the kernel that computes a node.
 GSUB_LAZY void fuse_node(kernel_builder& b, node_id n) {
     auto const& cx = b.context();
     auto const& g = b.graph();
     if (auto own = cx.own ? cx.own->step_of(n) : nullptr) return fuse_external(b, n, std::move(own));
-    if (!cx.generate) return b.add_reference(n);
+    if (!cx.generate || !has_static_types(g, n)) return b.add_reference(n);
     if (fuse_nothing(b, n) || fuse_known(b, n)) return;
     if (auto const row = cx.rows.empty() ? nullptr : cx.rows[g.row(n)].lower; row && row(b, n)) return;
     if (g.op(n).aliasing_view && is_stored_view(g, n) && fuse_view(b, n)) return;

@@ -65,6 +65,7 @@ GSUB_LAZY bool holds_same_elements(tensor_type const& a, tensor_type const& b) {
 }
 // What a value of the type takes in memory at least; nothing where that is too large.
 GSUB_LAZY std::optional<std::size_t> least_bytes(kernel_value const& v) {
+    if (!v.type.is_static()) return 0; // data decide it
     auto sizes = v.type.sizes();
     if (v.block > 0) sizes[1] = (sizes[1] + v.block - 1) / v.block * v.block;
     sizes.push_back(static_cast<std::int64_t>(byte_size(v.type.element)));
@@ -150,7 +151,9 @@ private:
     void check_value(std::size_t v) {
         auto const& value = g_.values[v];
         auto const name = format_text("%{}", v);
-        if (!value.type.elements()) return add(name, {}, "a static type", to_string(value.type));
+        auto const given = value.role == runtime::memory_role::input || value.role == runtime::memory_role::constant;
+        if (value.type.is_static() ? !value.type.elements() : given || value.part_of >= 0 || value.block != 0)
+            return add(name, {}, "a static type", to_string(value.type));
         auto const has_data = value.data.element() != dtype::undefined;
         if (has_data &&
             (value.role != runtime::memory_role::constant || !holds_same_elements(value.data.type(), value.type)))
@@ -188,6 +191,7 @@ private:
                 add(name, kind, format_text("{} results", a->results + flag), format_text("{}", op.results.size()));
         }
         for (std::size_t i = 0; i < op.operands.size(); ++i) check_operand(op, i, name, kind);
+        check_sizes(op, name, kind);
         for (auto const v : op.results) {
             if (!known(v) || g_.values[static_cast<std::size_t>(v)].role == runtime::memory_role::constant ||
                 g_.values[static_cast<std::size_t>(v)].role == runtime::memory_role::input)
@@ -213,6 +217,17 @@ private:
         return std::all_of(op.operands.begin(), op.operands.end(), [&](auto const& o) { return known(o.value); }) &&
                std::all_of(op.results.begin(), op.results.end(), [&](auto v) { return known(v); }) &&
                !op.operands.empty() && !op.results.empty();
+    }
+    // The evaluator alone, and copies of a whole value, take sizes that data decide.
+    void check_sizes(kernel_op const& op, std::string const& name, std::string const& kind) {
+        auto const* const copy = std::get_if<runtime::copy_call>(&op.computes);
+        if (std::holds_alternative<runtime::reference_call>(op.computes)) return;
+        std::size_t open = 0;
+        auto const count = [&](kernel_value_id v) { open += known(v) && !type(v).is_static(); };
+        for (auto const& o : op.operands) count(o.value);
+        for (auto const v : op.results) count(v);
+        auto const whole = copy && op.operands.size() == 1 && op.results.size() == 1 && open == 2;
+        if (open != 0 && !whole) add(name, kind, "static types", format_text("{} that data decide", open));
     }
     // What moves elements, and how operands are read, over the dimensions that there are.
     void check_shapes(kernel_op const& op, std::string const& name, std::string const& kind) {

@@ -142,12 +142,12 @@ private:
         expect_line_end(in);
     }
     void read_input(reader& in) {
-        g_.inputs.push_back(read_static_type(in));
+        g_.inputs.push_back(read_type(in));
         g_.input_names.push_back(read_name(in));
         expect_line_end(in);
     }
     void read_result(reader& in) {
-        if (!in.at_end() && !next_is(in, '"') && !next_is(in, '%')) g_.results.push_back(read_static_type(in));
+        if (!in.at_end() && !next_is(in, '"') && !next_is(in, '%')) g_.results.push_back(read_type(in));
         g_.output_names.push_back(read_name(in));
         if (next_is(in, '%')) g_.outputs.push_back(read_value_id(in));
         expect_line_end(in);
@@ -163,7 +163,7 @@ private:
         auto& v = g_.values.back();
         v.name = read_name(in);
         in.expect(':');
-        v.type = read_static_type(in);
+        v.type = read_type(in);
         if (!in.skip_space()) in.fail_expected(in.offset(), "a space");
         kernels::read_value(in, v.role);
         using role = runtime::memory_role;

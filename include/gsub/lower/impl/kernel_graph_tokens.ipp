@@ -54,21 +54,22 @@ GSUB_LAZY hash128 read_hash(kernels::record_reader& in) {
     if (!ok) in.fail_expected(at, "32 hexadecimal digits");
     return h;
 }
-GSUB_LAZY tensor_type read_static_type(kernels::record_reader& in) {
+// A type; `?` is a size that data decide, and `*` stands for all of them.
+GSUB_LAZY tensor_type read_type(kernels::record_reader& in) {
     in.skip_space();
     auto const at = in.offset();
     tensor_type t;
-    t.ranked = true;
     kernels::read_value(in, t.element);
     if (t.element == dtype::undefined || t.element == dtype::field61) in.fail(at, "no element type of a tensor");
     in.expect('[');
+    t.ranked = !in.accept('*');
     for (bool first = true; !in.accept(']'); first = false) {
         if (!first) in.expect(',');
         if (t.dims.size() == 64) in.fail(at, "a type has at most 64 dimensions");
-        t.dims.push_back(dim{in.integer(0, std::numeric_limits<std::int64_t>::max())});
+        t.dims.push_back(in.accept('?') ? dim{} : dim{in.integer(0, std::numeric_limits<std::int64_t>::max())});
     }
     auto const elements = t.elements();
-    if (!elements || *elements > most_value_bytes / static_cast<std::int64_t>(byte_size(t.element)))
+    if (t.is_static() && (!elements || *elements > most_value_bytes / static_cast<std::int64_t>(byte_size(t.element))))
         in.fail(at, "the type has too many elements");
     if (in.accept(':')) t.layout = layout{in.token()};
     return t;
@@ -82,6 +83,7 @@ GSUB_LAZY void read_elements(kernels::record_reader& in, kernel_value& v) {
     }
     if (!next_is(in, '0')) return;
     auto const at = in.offset() + 1;
+    if (!v.type.is_static()) in.fail(at, "elements of a type that is not static");
     auto const digits = in.token();
     auto const bytes = static_cast<std::size_t>(*v.type.elements()) * byte_size(v.type.element);
     auto const ok = digits.starts_with("0x") && digits.size() == 2 + 2 * bytes &&

@@ -40,17 +40,13 @@ GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table
     if (own)
         for (auto const& s : own->steps) nodes.push_back(s.first);
     if (auto missing = not_computable(g, evaluators, nodes); !missing.empty()) throw error{std::move(missing)};
-    std::vector<problem> open;
-    auto const sizes = missing_sizes(g);
-    for (auto n : g.order())
-        for (std::size_t i = 0; i < g.result_count(n); ++i)
-            if (auto const& t = g.type({n, static_cast<std::uint32_t>(i)}); !t.is_static())
-                open.push_back(
-                    {error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
-                     format_text("an executable has static shapes; this is {}", to_string(t)),
-                     sizes.empty()
-                         ? "give the model fixed dimensions"
-                         : format_text("load it with sizes (load_options::dims and shapes), for example{}", sizes)});
+    std::vector<problem> open; // sizes of inputs; those of other values may be what data decide
+    for (auto n : g.inputs())
+        if (auto const& t = g.type({n, 0}); !t.is_static())
+            open.push_back(
+                {error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
+                 format_text("an executable has inputs of static shapes; this is {}", to_string(t)),
+                 format_text("load it with sizes (load_options::dims and shapes), for example{}", missing_sizes(g))});
     if (!open.empty()) throw error{std::move(open)};
     fold_options folding;
     folding.max_weight_bytes = options.max_weight_bytes;

@@ -69,7 +69,9 @@ public:
     kernel_value_id set_blocked(kernel_value_id v, kernel_value_id stored) { return blocked_[index(v)] = stored; }
     bool constant(kernel_value_id v) const { return in.values[index(v)].role == memory_role::constant; }
     std::size_t use_count(kernel_value_id v) const { return uses_[index(v)].size() + output_uses_[index(v)]; }
+    // None yet where data decide its sizes.
     static std::size_t bytes_of(tensor_type const& t) {
+        if (!t.is_static()) return 0;
         return static_cast<std::size_t>(*t.elements()) * byte_size(t.element);
     }
 

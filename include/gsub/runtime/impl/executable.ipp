@@ -61,21 +61,47 @@ GSUB_LAZY [[noreturn]] void refuse_choice(kernel_call const& c, std::span<void* 
     throw error{error_code::invalid_input, "an index is out of range"};
 }
 
-GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> values, executor& threads) {
+GSUB_LAZY bool overlap(std::span<std::byte const> a, std::span<std::byte const> b) {
+    return !a.empty() && !b.empty() && std::less<>{}(a.data(), b.data() + b.size()) &&
+           std::less<>{}(b.data(), a.data() + a.size());
+}
+
+// Where data decide the sizes of a value, `open` has it by its number, of which `numbers` are the step's.
+GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> values,
+                             std::span<std::int32_t const> numbers, std::span<tensor> open, executor& threads) {
     auto const& g = c.graph;
     std::vector<tensor> inputs;
     std::size_t at = 0;
+    auto const made = [&](std::size_t i) -> tensor& { return open[static_cast<std::size_t>(numbers[i])]; };
     for (auto n : g.inputs()) {
         auto const& t = g.type({n, 0});
-        inputs.push_back(tensor::borrowed(t.element, t.sizes(), static_cast<std::byte const*>(values[at++]), nullptr));
+        inputs.push_back(
+            t.is_static() ? tensor::borrowed(t.element, t.sizes(), static_cast<std::byte const*>(values[at]), nullptr)
+                          : made(at));
+        ++at;
     }
     evaluate_options options;
     options.threads = &threads;
+    // Views of what lies in memory of others, such as a reshape's result, take elements of their own along.
+    auto const kept = [&](tensor t) {
+        for (auto const& in : inputs)
+            if (overlap(in.raw(), t.raw())) {
+                auto own = tensor::uninitialized(t.element(), t.dims());
+                std::memcpy(own.mutable_raw().data(), t.raw().data(), t.size_bytes());
+                return own;
+            }
+        return t;
+    };
     auto const results = evaluate_graph(g, c.evaluators, as_span(inputs), options).value();
     for (std::size_t i = 0; i < results.size(); ++i) {
-        auto const declared = g.type(g.output(i)).element;
-        auto const r = results[i].element() == declared ? results[i] : results[i].converted_to(declared);
-        if (r.size_bytes() > 0) std::memcpy(values[at], r.raw().data(), r.size_bytes());
+        auto const& declared = g.type(g.output(i));
+        auto r = results[i].element() == declared.element || declared.element == dtype::undefined
+                     ? results[i]
+                     : results[i].converted_to(declared.element);
+        if (!declared.is_static())
+            made(at) = kept(std::move(r));
+        else if (r.size_bytes() > 0)
+            std::memcpy(values[at], r.raw().data(), r.size_bytes());
         ++at;
     }
 }
@@ -88,23 +114,31 @@ struct executable::state {
     std::vector<std::size_t> offsets;    // of each value in the arena
     std::vector<std::size_t> first_slot; // of each step in the table of addresses
     std::size_t slots = 0, arena = 0, constants = 0;
+    bool decides_sizes = false; // of some value, by data
 
-    // Addresses of a step's buffers begin at `at`.
-    void run_step(std::size_t i, void* const* at, executor& threads) const {
+    // Addresses of a step's buffers begin at `at`; `open` are the values whose sizes data decide, by their numbers.
+    void run_step(std::size_t i, void* const* at, std::span<tensor> open, executor& threads) const {
         auto const& s = p.steps[i];
         std::span<void* const> const values{at, s.values.size()};
-        std::visit(overloaded{
-                       [&](kernel_call const& c) {
-                           auto* const status = c.checks ? static_cast<std::int32_t*>(values.back()) : nullptr;
-                           if (status) *status = 0;
-                           run_kernel(c, values, threads, worth_threads(s));
-                           if (status && *status != 0) detail::refuse_choice(c, values);
-                       },
-                       [&](copy_call const& c) { detail::run_copy(c, values, threads, worth_threads(s)); },
-                       [&](external_call const& c) { c.host->run(values, threads); },
-                       [&](reference_call const& c) { detail::run_reference(c, values, threads); },
-                   },
-                   s.what);
+        std::visit(
+            overloaded{
+                [&](kernel_call const& c) {
+                    auto* const status = c.checks ? static_cast<std::int32_t*>(values.back()) : nullptr;
+                    if (status) *status = 0;
+                    run_kernel(c, values, threads, worth_threads(s));
+                    if (status && *status != 0) detail::refuse_choice(c, values);
+                },
+                [&](copy_call const& c) {
+                    auto const from = static_cast<std::size_t>(s.values.front());
+                    if (p.values[from].open) // all of it
+                        open[static_cast<std::size_t>(s.values.back())] = open[from];
+                    else
+                        detail::run_copy(c, values, threads, worth_threads(s));
+                },
+                [&](external_call const& c) { c.host->run(values, threads); },
+                [&](reference_call const& c) { detail::run_reference(c, values, as_span(s.values), open, threads); },
+            },
+            s.what);
     }
     void run_kernel(kernel_call const& c, std::span<void* const> values, executor& threads, bool shared) const {
         auto const f =
@@ -131,7 +165,10 @@ struct executable::state {
 struct run_context::memory {
     void* arena = nullptr;
     std::vector<void*> addresses;
+    std::vector<tensor> open; // values whose sizes data decide, by number; empty where there are none
     std::shared_ptr<executable::state const> of;
+
+    std::span<tensor> open_values() noexcept { return {open.data(), open.size()}; }
 
     memory() = default;
     memory(memory const&) = delete;
@@ -161,6 +198,7 @@ GSUB_LAZY_BODY executable::executable(program made, std::vector<loaded_kernel> k
     for (auto const& v : p.values) {
         GSUB_ASSERT(v.where.device == host_cpu, "an executable runs on the host's CPU alone");
         if (v.where.role == memory_role::constant) s->constants += v.size;
+        s->decides_sizes = s->decides_sizes || v.open;
     }
     state_ = std::move(s);
 }
@@ -195,6 +233,7 @@ GSUB_LAZY_BODY run_context executable::make_context() const {
     if (large) madvise(m->arena, size, MADV_HUGEPAGE); // advice: nothing depends on its being taken
     m->addresses.resize(state_->slots);
     auto const& p = state_->p;
+    if (state_->decides_sizes) m->open.resize(p.values.size());
     std::size_t slot = 0;
     for (auto const& step : p.steps)
         for (auto v : step.values) {
@@ -219,14 +258,9 @@ GSUB_LAZY void check_signature(std::span<tensor const> given, std::span<tensor_t
         throw error{error_code::usage,
                     format_text("the model has {} {}s, {} are given", wanted.size(), what, given.size())};
     for (std::size_t i = 0; i < given.size(); ++i)
-        if (given[i].type() != wanted[i])
+        if (wanted[i].is_static() && given[i].type() != wanted[i])
             throw error{error_code::usage, format_text("{} {} has type {}, the model wants {}", what, i,
                                                        to_string(given[i].type()), to_string(wanted[i]))};
-}
-
-GSUB_LAZY bool overlap(std::span<std::byte const> a, std::span<std::byte const> b) {
-    return !a.empty() && !b.empty() && std::less<>{}(a.data(), b.data() + b.size()) &&
-           std::less<>{}(b.data(), a.data() + a.size());
 }
 
 } // namespace detail
@@ -240,6 +274,10 @@ GSUB_LAZY_BODY result<void> executable::run(run_context& context, std::span<tens
         detail::check_signature(inputs, as_span(p.inputs), "input");
         detail::check_signature(outputs, as_span(p.outputs), "output");
         for (std::size_t i = 0; i < outputs.size(); ++i) {
+            if (!p.outputs[i].is_static()) {
+                outputs[i] = {};
+                continue;
+            }
             auto const own = outputs[i].mutable_raw();
             for (auto const& in : inputs)
                 if (detail::overlap(in.raw(), own))
@@ -260,16 +298,26 @@ GSUB_LAZY_BODY result<void> executable::run(run_context& context, std::span<tens
                 ++slot;
             }
         for (std::size_t i = 0; i < p.steps.size(); ++i)
-            state_->run_step(i, m.addresses.data() + state_->first_slot[i], threads);
+            state_->run_step(i, m.addresses.data() + state_->first_slot[i], m.open_values(), threads);
+        for (std::size_t v = 0; v < m.open.size(); ++v) {
+            auto made = std::exchange(m.open[v], {}); // a context keeps no memory of a run
+            if (auto const& value = p.values[v]; value.open && value.where.role == memory_role::output)
+                outputs[value.position] = std::move(made);
+        }
         return {};
     } catch (error const& e) { return e; }
+}
+
+GSUB_LAZY_BODY std::vector<tensor> executable::make_outputs() const {
+    std::vector<tensor> outputs;
+    for (auto const& t : state_->p.outputs) outputs.push_back(t.is_static() ? tensor::zeros(t) : tensor{});
+    return outputs;
 }
 
 GSUB_LAZY_BODY result<std::vector<tensor>> executable::run(std::span<tensor const> inputs, executor* threads) const {
     inline_executor alone;
     auto context = make_context();
-    std::vector<tensor> outputs;
-    for (auto const& t : state_->p.outputs) outputs.push_back(tensor::zeros(t));
+    auto outputs = make_outputs();
     if (auto done = run(context, inputs, {outputs.data(), outputs.size()}, threads ? *threads : alone); !done)
         return done.error();
     return outputs;
@@ -279,8 +327,7 @@ GSUB_LAZY_BODY result<std::vector<step_profile>> executable::profile(std::span<t
                                                                      std::size_t runs) const {
     using clock = std::chrono::steady_clock;
     auto context = make_context();
-    std::vector<tensor> outputs;
-    for (auto const& t : state_->p.outputs) outputs.push_back(tensor::zeros(t));
+    auto outputs = make_outputs();
     // The first run also sets the addresses.
     if (auto done = run(context, inputs, {outputs.data(), outputs.size()}, threads); !done) return done.error();
     auto const& steps = state_->p.steps;
@@ -288,7 +335,8 @@ GSUB_LAZY_BODY result<std::vector<step_profile>> executable::profile(std::span<t
     for (std::size_t r = 0; r < std::max<std::size_t>(runs, 1); ++r)
         for (std::size_t i = 0; i < steps.size(); ++i) {
             auto const begin = clock::now();
-            state_->run_step(i, context.memory_->addresses.data() + state_->first_slot[i], threads);
+            state_->run_step(i, context.memory_->addresses.data() + state_->first_slot[i],
+                             context.memory_->open_values(), threads);
             taken[i].push_back(std::chrono::duration<double>(clock::now() - begin).count());
         }
     std::vector<step_profile> profiles;

@@ -168,4 +168,56 @@ GSUB_INLINE void infer_shape<ops::top_k>::infer(infer_context& cx) {
     cx.result(1, made);
 }
 
+GSUB_INLINE void infer_shape<ops::non_zero>::infer(infer_context& cx) {
+    auto const& x = cx.type(0);
+    cx.result(0, {dtype::i64, shape{x.ranked ? dim{static_cast<std::int64_t>(x.rank())} : dim{}, dim{}}});
+}
+
+GSUB_INLINE void infer_shape<ops::unique>::infer(infer_context& cx) {
+    auto const& a = cx.attributes<ops::unique>();
+    auto const& x = cx.type(0);
+    auto const places = detail::of_rank(dtype::i64, 1);
+    auto each = places; // an element or slice of x
+    auto made = detail::of_rank(x.element, 1);
+    if (a.flat) {
+        if (auto const count = x.elements(); x.is_static() && count) each.dims[0] = dim{*count};
+    } else if (x.ranked) {
+        auto const axis = normalized_axis(a.axis, x.rank());
+        if (!axis) return cx.fail(format_text("axis {} for operand {}", a.axis, to_string(x)));
+        made.dims = x.dims;
+        made.dims[*axis] = dim{};
+        each.dims[0] = x.dims[*axis];
+    } else {
+        made = detail::unranked(x.element);
+    }
+    tensor_type const types[] = {made, places, each, places};
+    for (std::size_t i = 0; i < std::min(cx.results(), std::size(types)); ++i) cx.result(i, types[i]);
+}
+
+GSUB_INLINE void infer_shape<ops::non_max_suppression>::infer(infer_context& cx) {
+    auto const &boxes = cx.type(0), &scores = cx.type(1);
+    auto const wrong = [&](std::string_view what, tensor_type const& t) {
+        cx.fail(format_text("{} {}; boxes are [batch, boxes, 4], scores [batch, classes, boxes], both floating", what,
+                            to_string(t)));
+    };
+    auto const differ = [](dim a, dim b) { return a.fixed() && b.fixed() && !(a == b); };
+    for (auto const* t : {&boxes, &scores})
+        if ((t->element != dtype::undefined && !is_floating(t->element)) || (t->ranked && t->rank() != 3))
+            return wrong(t == &boxes ? "boxes" : "scores", *t);
+    if (boxes.ranked && differ(boxes.dims[2], dim{4})) return wrong("boxes", boxes);
+    if (boxes.ranked && scores.ranked &&
+        (differ(boxes.dims[0], scores.dims[0]) || differ(boxes.dims[1], scores.dims[2])))
+        return wrong(format_text("scores of boxes {} are", to_string(boxes)), scores);
+    for (std::size_t i = 2; i < cx.operands(); ++i) {
+        if (!cx.has(i)) continue;
+        auto const& t = cx.type(i);
+        auto const fits = i == 2 ? is_integer(t.element) : is_floating(t.element);
+        auto const one = !t.ranked || std::ranges::none_of(t.dims, [&](dim d) { return differ(d, dim{1}); });
+        if ((t.element != dtype::undefined && !fits) || !one)
+            return cx.fail(
+                format_text("operand {} is {}; it takes one {}number", i, to_string(t), i == 2 ? "whole " : ""));
+    }
+    cx.result(0, {dtype::i64, shape{dim{}, dim{3}}});
+}
+
 } // namespace gsub
