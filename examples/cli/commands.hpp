@@ -203,9 +203,11 @@ struct run_request {
 };
 answer run(run_request const& r, session const& s);
 
-/// Builds generated kernels; says which operators have none. `on_stage` is shown each kernel graph.
+/// Builds generated kernels; says which operators have none. `on_stage` is shown each kernel graph, `branches` are what
+/// `If` nodes run.
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s,
-                                     gsub::function_ref<void(gsub::kernel_graph const&)> on_stage);
+                                     gsub::function_ref<void(gsub::kernel_graph const&)> on_stage,
+                                     std::shared_ptr<gsub::branch_functions const> branches = {});
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s);
 
 struct bench_request {
@@ -257,6 +259,12 @@ struct compare_request {
     std::uint64_t seed = 1;
 };
 answer compare(compare_request const& r, session const& s);
+
+struct check_request {
+    input_choice given;
+    std::string model, target = "host";
+};
+answer check(check_request const& r, session const& s);
 
 struct convert_request {
     input_choice given;

@@ -14,6 +14,12 @@ void declare_comparison(command_line& line) {
     compare->add_option("--atol", c.absolute, "outputs closer than this are equal whatever their size");
     compare->add_option("--seed", c.seed, "seed of the inputs");
 
+    auto& k = line.request<check_request>();
+    auto* check = line.declare("check", "tell all that keeps a model from running, or how it runs", k, &cli::check);
+    check->add_option("model", k.model, "ONNX model")->required()->type_name("IN.onnx");
+    add_input_choice(check, k.given);
+    check->add_option("--target", k.target, "processor that kernels are for");
+
     auto& x = line.request<convert_request>();
     auto* convert = line.declare("convert", "read a model and write it again, unchanged", x, &cli::convert);
     convert->add_option("model", x.model, "ONNX model")->required()->type_name("IN.onnx");

@@ -159,7 +159,8 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     return build_simd(std::move(g), how, s, [](gsub::kernel_graph const&) {});
 }
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s,
-                                     gsub::function_ref<void(gsub::kernel_graph const&)> on_stage) {
+                                     gsub::function_ref<void(gsub::kernel_graph const&)> on_stage,
+                                     std::shared_ptr<gsub::branch_functions const> branches) {
     auto const machine = gsub::parse_target(how.target).value();
     if (!gsub::host().has(*machine.isa))
         throw error{
@@ -169,6 +170,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
     gsub::build_options options;
     options.threads = s.threads;
     options.observe = s.observe;
+    options.branches = std::move(branches);
     options.emitter = how.compiled ? nullptr : emitter_in_memory();
     auto const show = [&](gsub::kernel_graph const& k) {
         if (!how.dump_passes.empty()) gsub::dump_kernel_graph(k, how.dump_passes).value();
@@ -212,12 +214,12 @@ answer run(run_request const& r, session const& s) {
     auto [model, constants] = load_for(r, s);
     require_computable(model, r.model);
     auto const branches = model.functions().size() > 1; // the graph alone is not enough
-    if (branches && r.backend == "simd")
+    if (branches && r.backend == "simd" && !r.kernels.passes.empty())
         throw error{gsub::problem{error_code::unsupported,
                                   {},
                                   "If",
-                                  "which branch it takes is not known before it runs",
-                                  "use --backend reference"}}
+                                  "a list of passes for a model whose branches are not known before it runs",
+                                  "leave out --passes"}}
             .within(r.model);
     gsub::graph g{branches ? model.find("main")->body : std::move(model.find("main")->body)};
     auto const inputs = inputs_of(r, g, read_inputs(r, g, constants));
@@ -227,7 +229,11 @@ answer run(run_request const& r, session const& s) {
     std::vector<tensor> outputs;
     std::vector<double> seconds;
     std::optional<gsub::runtime::executable> built;
-    if (r.backend == "simd") built = build_simd(std::move(g), r.kernels, s);
+    std::shared_ptr<gsub::branch_functions const> run_by_if;
+    if (branches) run_by_if = std::make_shared<gsub::branch_functions const>(model.branches(g).value());
+    if (r.backend == "simd")
+        built = build_simd(
+            std::move(g), r.kernels, s, [](gsub::kernel_graph const&) {}, run_by_if);
     for (std::size_t i = 0; i < std::max<std::size_t>(r.repeat, 1); ++i) {
         s.observe->on_progress({"run", i, r.repeat, {}});
         auto const begin = clock::now();

@@ -82,7 +82,7 @@ class Cli(unittest.TestCase):
 
     def test_help_is_there_for_every_command(self):
         out = self.gsub("--help").stdout
-        for command in ("optimize", "explain", "run", "compare", "convert", "bench", "tasks", "tune", "calibrate", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
+        for command in ("optimize", "explain", "run", "compare", "check", "convert", "bench", "tasks", "tune", "calibrate", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
             self.assertIn(command, out)
             self.assertIn("Exit codes", self.gsub(command, "--help").stdout)
 
@@ -843,6 +843,30 @@ class Cli(unittest.TestCase):
         self.gsub("compile", "m.onnx", "-o", "none", "--json", "j", exit=3)
         self.assertEqual([p["node"] for p in json.loads((self.at / "j").read_text())["error"]["problems"]], ["w", "f"])
         self.assertFalse((self.at / "none").exists())
+
+    def test_check_tells_all_problems_at_once_or_how_a_model_runs(self):
+        self.file("m.onnx", model(("Wobble", "w", ["x"], ["a"]), ("Flip", "f", ["a"], ["y"])))
+        refused = self.gsub("check", "m.onnx", "--json", "j", exit=3)
+        self.assertEqual([(p["node"], p["op"]) for p in json.loads((self.at / "j").read_text())["error"]["problems"]],
+                         [("w", "Wobble-13"), ("f", "Flip-13")])
+        self.assertIn("2 problems", refused.stderr)
+        self.assertNotIn("note", refused.stderr)
+        many = model(*[("Wobble", f"w{i}", [f"v{i}" if i else "x"], [f"v{i + 1}" if i < 299 else "y"]) for i in range(300)])
+        self.file("many.onnx", many)
+        refused = self.gsub("check", "many.onnx", "--json", "j", exit=3)
+        self.assertIn("and 200 more", refused.stderr)
+        self.assertEqual(len(json.loads((self.at / "j").read_text())["error"]["problems"]), 300)
+        done = self.gsub("check", DIGITS / "digits.onnx", "--json", "j")
+        found = json.loads((self.at / "j").read_text())
+        self.assertEqual(found["reference"], {})
+        self.assertGreater(found["steps"], 3)
+        self.assertGreater(found["operators"]["Conv"], 0)
+        self.assertEqual([i["name"] for i in found["inputs"]], ["image"])
+        self.assertIn("on the reference runtime: none", done.stdout)
+        self.file("n.onnx", model(("Unique", "n", ["x"], ["y"])))
+        self.gsub("check", "n.onnx", "--target", "aarch64-neon", "--json", "j")
+        found = json.loads((self.at / "j").read_text())
+        self.assertEqual(found["reference"], {"Unique": 1})
 
     def test_run_fills_inputs_from_a_seed(self):
         self.file("m.onnx", model(("Relu", "r", ["x"], ["y"])))

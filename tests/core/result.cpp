@@ -109,6 +109,17 @@ TEST_CASE("several problems are told together, each on a line of its own") {
     CHECK(e.problems().size() == 2);
 }
 
+TEST_CASE("a message has lines for a hundred problems and counts the others, which are all there") {
+    std::vector<problem> problems;
+    for (int i = 0; i < 103; ++i) problems.push_back({error_code::unsupported, std::to_string(i), "X", "reason", {}});
+    error const e{problems};
+    CHECK(e.message().starts_with("103 problems\n"));
+    CHECK(e.message().ends_with("X (node \"99\"): reason\n  and 3 more"));
+    CHECK(e.problems().size() == 103);
+    problems.resize(100);
+    CHECK(error{problems}.message().ends_with("X (node \"99\"): reason"));
+}
+
 TEST_CASE("the code of several problems is the gravest, whatever their order") {
     random_stream r{1};
     for (int round = 0; round < 300; ++round) {

@@ -483,7 +483,7 @@ TEST_CASE("sizes that data decide are those of each run, and kernels compute wha
     auto const counts = b.add<ops::unique>({}, {channels}, 4);
     auto const total = b.add<ops::reduce_sum>({.keepdims = false}, {value_id{counts.node, 3}});
     auto const twice = b.add<ops::add>(total, total); // of static type again
-    for (auto const v : {at, counts, value_id{counts.node, 3}, twice, at, features}) net.output(v, "y");
+    b.outputs({at, counts, value_id{counts.node, 3}, twice, at, features});
     auto const same = [](std::vector<tensor> const& got, std::vector<tensor> const& want) {
         REQUIRE(got.size() == want.size());
         for (std::size_t i = 0; i + 1 < got.size(); ++i) CHECK(got[i].hash() == want[i].hash());
@@ -514,6 +514,51 @@ TEST_CASE("sizes that data decide are those of each run, and kernels compute wha
     }
 }
 
+TEST_CASE("an If between kernels runs the branch that its condition says") {
+    using namespace build_test;
+    module m;
+    auto const branch = [&](std::string const& name, auto&& make) {
+        graph g;
+        network_builder net{g, weight_source{7}};
+        auto const x = net.input(dtype::f32, {1, 16, 5, 5}, "x");
+        net.output(make(g, net, x), "y");
+        m.add(name, std::move(g));
+    };
+    branch("left", [](graph&, network_builder& net, value_id x) {
+        return net.conv("l", x, {16, {3, 3}, {1, 1}, {1, 1}, 1, true});
+    });
+    branch("right", [](graph& g, network_builder&, value_id x) { return graph_builder{g}.add<ops::neg>(x); });
+    branch("few", [](graph& g, network_builder&, value_id x) {
+        return graph_builder{g}.add<ops::slice>({.starts = {0}, .ends = {3}, .axes = {1}, .steps = {1}}, {x});
+    });
+    graph g;
+    network_builder net{g, weight_source{1}};
+    graph_builder b{g};
+    auto const x = net.input(dtype::f32, {1, 3, 5, 5}, "x"), which = net.input(dtype::boolean, {}, "which");
+    auto const first = net.relu("r", net.conv("a", x, {16, {3, 3}, {1, 1}, {1, 1}, 1, true}));
+    value_id const same{add_if(g, m, which, "left", "right", std::array{first}), 0};
+    value_id const open{add_if(g, m, which, "few", "right", std::array{same}), 0};
+    b.outputs({net.relu("s", net.conv("b", same, {8, {3, 3}, {1, 1}, {1, 1}, 1, true})), b.add<ops::exp>(open)});
+    m.add("main", std::move(g));
+    CHECK_FALSE(build(m.find("main")->body, evaluators, host())); // its branches are functions of the module
+    for (auto const groups : {grouping::by_kernels, grouping::by_passes}) {
+        auto const e = build(m, evaluators, host(), {}, groups).value();
+        std::size_t kernels = 0;
+        for (auto const& kind : kinds(e)) kernels += !kind.starts_with("reference") && kind != "copy";
+        CHECK(kernels >= 2);
+        for (auto const taken : {true, false}) {
+            std::vector const inputs{random_inputs(m.find("main")->body, 3)[0], tensor::scalar(taken)};
+            auto const want = evaluate_module(m, evaluators, inputs).value();
+            auto const got = e.run(inputs).value();
+            for (std::size_t i = 0; i < 2; ++i) {
+                REQUIRE(got[i].type() == want[i].type());
+                CHECK(compare(got[i], want[i]).value().max_relative < 1e-4);
+            }
+            CHECK(got[1].dims()[1] == (taken ? 3 : 16));
+        }
+    }
+}
+
 TEST_CASE("a view of unknown sizes lasts as long as its reader wants") {
     using namespace build_test;
     graph g;
@@ -524,13 +569,31 @@ TEST_CASE("a view of unknown sizes lasts as long as its reader wants") {
     auto const view = b.add<ops::reshape>({}, {y, to}); // of memory that later steps write to
     auto z = y;
     for (int i = 0; i < 3; ++i) z = b.add<ops::softmax>({.axis = 1}, {b.add<ops::exp>(z)});
-    net.output(view, "v"), net.output(z, "z");
+    b.outputs({view, z});
     auto const e = built(g);
     std::vector const inputs{random_inputs(g, 1)[0], tensor::from<std::int64_t>({2}, {4, 3})};
     auto const want = evaluate_graph(g, inputs).value();
     auto const got = e.run(inputs).value();
     CHECK(got[0].hash() == want[0].hash());
     CHECK(compare(got[1], want[1]).value().max_relative < 1e-5);
+}
+
+TEST_CASE("what has a size of constants alone has a kernel") {
+    using namespace build_test;
+    graph g;
+    network_builder net{g, weight_source{1}};
+    graph_builder b{g};
+    auto const x = net.input(dtype::f32, {4, 5}, "x");
+    auto const mask = tensor::from<bool>({1, 5}, {true, false, true, true, false});
+    auto const at = b.add<ops::slice>({.starts = {1}, .ends = {2}, .axes = {0}, .steps = {1}},
+                                      {b.add<ops::non_zero>(b.constant(mask))});
+    auto const columns = b.add<ops::gather>({.axis = 1}, {x, b.add<ops::reshape>({.shape = {-1}}, {at})});
+    net.output(b.add<ops::exp>(columns), "y");
+    CHECK_FALSE(g.type(columns).is_static());
+    auto const e = built(g);
+    for (auto const& kind : kinds(e)) CHECK_FALSE(kind.starts_with("reference"));
+    CHECK(to_string(e.outputs()[0]) == "f32[4,3]");
+    CHECK(error_of(g, e, random_inputs(g, 1)) < 1e-5);
 }
 
 TEST_CASE("a size that data decide and that contradicts another one ends the run with an error") {

@@ -2,6 +2,7 @@
 #include "eval/compute.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/eval/evaluate_index.hpp>
+#include <gsub/ir/text.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -122,6 +123,21 @@ TEST_CASE("a result whose sizes data decide is refused beyond the limit of memor
     REQUIRE_FALSE(made);
     CHECK(made.error().code() == error_code::unsupported);
     CHECK(made.error().message().find("a result of type i64[1,4] exceeds the limit of 31 bytes") != std::string::npos);
+}
+
+TEST_CASE("a size that data decide is the one that a graph declares, where it declares one") {
+    graph const g{parse_graph(R"(graph "" {
+        %0 "x": f32[4] = input
+        %1 "at": i64[1,3] = NonZero(%0)
+        return %1
+    })",
+                              dialect::of<standard_ops>())
+                      .value()};
+    CHECK(evaluate_graph(g, std::array{f32({4}, {1, 0, 2, 3})}));
+    auto const other = evaluate_graph(g, std::array{f32({4}, {1, 0, 2, 0})});
+    REQUIRE_FALSE(other);
+    CHECK(other.error().code() == error_code::invalid_input);
+    CHECK(other.error().message().find("its result is i64[1,2], the graph declares i64[1,3]") != std::string::npos);
 }
 
 TEST_CASE("different elements come in order, with where they stand") {

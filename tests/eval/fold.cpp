@@ -218,6 +218,27 @@ TEST_CASE("weights beyond the limit are not folded, and the graph stays as it wa
     }
 }
 
+TEST_CASE("weights whose sizes are found by computing them are bounded too") {
+    auto const make = [] {
+        return with_weight([&](graph_builder& b) {
+            auto const at = b.add<ops::non_zero>(b.constant(f32({2, 3}, {1, 0, 2, 3, 0, 0})));
+            return b.add<ops::cast>({.to = dtype::f32}, {b.add<ops::reduce_sum>({.keepdims = false}, {at})});
+        });
+    };
+    auto g = make();
+    CHECK(fold_constants(g, {.max_weight_bytes = 4})); // the sum alone is kept
+    graph places;
+    graph_builder b{places};
+    auto const x = b.input(dtype::i64, {1}, "x");
+    b.outputs({b.add<ops::add>(x, b.add<ops::non_zero>(b.constant(f32({2, 3}, {1, 0, 2, 3, 0, 0}))))});
+    auto const before = places.hash();
+    auto const r = fold_constants(places, {.max_weight_bytes = 47});
+    REQUIRE_FALSE(r);
+    CHECK(r.error().code() == error_code::unsupported);
+    CHECK(places.hash() == before);
+    CHECK(fold_constants(places, {.max_weight_bytes = 48}));
+}
+
 TEST_CASE("a small weight made from a huge intermediate tensor is refused, not computed") {
     auto g = with_weight([](graph_builder& b) {
         auto const huge = b.add<ops::fill>({.shape = {1 << 20, 1 << 16}, .value = 1}, std::span<value_id const>{});

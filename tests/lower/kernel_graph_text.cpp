@@ -126,7 +126,7 @@ TEST_CASE("sizes that data decide have a text, and belong to calls of the evalua
                 v.type = tensor_type{dtype::f32, shape{2, dim{}}};
         CHECK_FALSE(check(changed).empty()); // a kernel makes it
     }
-    CHECK(to_text(parsed("kernel graph fused\n%0 f32[*] temporary\n")).find("f32[*]") != std::string::npos);
+    CHECK(to_text(parsed("kernel graph fused\n%0: f32[*] temporary\n")).find("f32[*]") != std::string::npos);
 }
 
 TEST_CASE("every change of a kernel graph changes its hash but those of what reports alone read") {

@@ -72,7 +72,10 @@ public:
     [[nodiscard]] std::vector<problem> const& problems() const noexcept { return data_->problems; }
     [[nodiscard]] std::vector<std::string> const& context() const noexcept { return data_->context; }
 
-    /// The whole message: contexts, then a line for each problem.
+    /// How many problems a message has lines for.
+    static constexpr std::size_t max_shown_problems = 100;
+    /// The whole message: contexts, then a line for each problem, but for those beyond `max_shown_problems`, which are
+    /// counted.
     [[nodiscard]] std::string const& message() const noexcept { return data_->message; }
     [[nodiscard]] char const* what() const noexcept override { return data_->message.c_str(); }
 
@@ -98,7 +101,9 @@ private:
         std::string text;
         for (auto const& c : context) text += c + ": ";
         if (problems.size() > 1) text += std::to_string(problems.size()) + " problems";
-        for (auto const& p : problems) text += (problems.size() > 1 ? "\n  " : "") + to_string(p);
+        auto const shown = std::min(problems.size(), max_shown_problems);
+        for (std::size_t i = 0; i < shown; ++i) text += (problems.size() > 1 ? "\n  " : "") + to_string(problems[i]);
+        if (shown < problems.size()) text += "\n  and " + std::to_string(problems.size() - shown) + " more";
         data_ = std::make_shared<data const>(data{code, std::move(problems), std::move(context), std::move(text)});
     }
 

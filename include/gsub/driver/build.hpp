@@ -39,6 +39,8 @@ struct build_options {
     kernels::winograd_options winograd{};
     /// User kernels: each computes the nodes of its operator, with precedence over gsub's own.
     std::span<runtime::user_kernel const> kernels{};
+    /// What `If` nodes of a graph run (`module::branches`); null: they are refused. A module's own where one is built.
+    std::shared_ptr<branch_functions const> branches{};
     /// External code generators of regions that are marked for a compiler, or matched by a pattern.
     std::span<external_codegen const> codegens{};
     /// Lowering rows, one for each operator of the graph's set; empty: gsub's own, and those of the set that `build` is
@@ -66,6 +68,7 @@ struct build_options {
             .max_weight_bytes = options.max_weight_bytes,
             .winograd = options.winograd,
             .kernels = options.kernels,
+            .branches = options.branches,
             .rows = options.rows,
             .scalars = options.scalars,
             .algorithms = options.algorithms,

@@ -36,6 +36,8 @@ struct evaluate_options {
     bool fast_kernels = true;    ///< use `reference_kernel` where there is one; false: `evaluate<Op>` only
     bool round_outputs = false;  ///< f64: outputs are rounded to their declared types
     std::uint64_t max_bytes = std::uint64_t{16} << 30; ///< refuse a tensor larger than this
+    /// What `If` nodes of a graph run (`module::branches`); null: they are refused.
+    branch_functions const* branches = nullptr;
     /// Called after each node with its results, e.g. to gather statistics. May be null.
     void (*on_node)(void* context, any_graph const& g, node_id n, std::span<tensor const> results) = nullptr;
     void* context = nullptr;
@@ -51,7 +53,7 @@ struct eval_row {
     bool integers = false;
     bool any_scalar = false;
     bool uninterpreted_in_field = false; ///< `move` means nothing there
-    bool decides_sizes = false;          ///< `move` makes results whose sizes inference leaves open
+    bool decides_sizes = false;          ///< `move` makes the results itself, since data decide their sizes
 
     template <operation Op>
     static constexpr eval_row of() noexcept;
@@ -62,10 +64,10 @@ using eval_table = std::span<eval_row const>;
 
 /// Evaluates a graph: computes its outputs for inputs in signature order. Inputs may have any shape that their type
 /// allows. *Errors* `usage` for inputs that do not fit, `unsupported` listing every operator without `evaluate<Op>`
-/// (opaque nodes, calls and `If`: see `evaluate_module`), `invalid_input` where sizes at run time contradict each
-/// other. Sizes that the graph's types tell are refused before anything is computed (`unsupported`): a tensor beyond
-/// `max_bytes`, and results that take more at one time than the process can have. With `precision::field` and `f64`,
-/// floating inputs and outputs have that element type; others are converted.
+/// (opaque nodes, calls, and `If` without `branches`: see `evaluate_module`), `invalid_input` where sizes at run time
+/// contradict each other. Sizes that the graph's types tell are refused before anything is computed (`unsupported`): a
+/// tensor beyond `max_bytes`, and results that take more at one time than the process can have. With `precision::field`
+/// and `f64`, floating inputs and outputs have that element type; others are converted.
 GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> evaluate_graph(any_graph const& g, eval_table table,
                                                                    std::span<tensor const> inputs,
                                                                    evaluate_options const& options = {});
@@ -88,9 +90,11 @@ inline constexpr std::size_t max_branch_depth = 64;
 GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(module const& m, eval_table table,
                                                             std::string_view entry = "main");
 /// Lists operators of a graph that the reference evaluator cannot compute, one problem a node. Includes constant parts;
-/// leaves out the nodes that something else computes.
+/// leaves out the nodes that something else computes. `branches` are what its `If` nodes run, null where that is not
+/// there.
 GSUB_LAZY [[nodiscard]] std::vector<problem> not_computable(any_graph const& g, eval_table table,
-                                                            std::span<node_id const> computed_elsewhere = {});
+                                                            std::span<node_id const> computed_elsewhere = {},
+                                                            branch_functions const* branches = nullptr);
 
 /// Evaluates one application of an operator. *Errors* throws `error`.
 GSUB_LAZY void evaluate_node(dialect const& d, eval_table table, std::uint16_t row, op_call_args& args,

@@ -20,7 +20,7 @@ struct op_call_args {
     op_info const* op = nullptr;
     attributes_id attributes;
     std::span<tensor const* const> operands; ///< null where one is left out
-    /// Of the right types, elements not set; without type where data decide a size: then `make_result` makes it.
+    /// Of the right types, elements not set; nothing where data decide sizes: then `make_result` makes them.
     std::span<tensor> results;
     std::span<dtype const> declared; ///< element types of the operands in the graph
     dtype scalar = dtype::f32;       ///< f32, f64 or field61 where floats are involved, else the integers' type
@@ -70,7 +70,8 @@ private:
 /// means something for a scalar that lacks what the operator needs), `uninterpreted_in_field` (false: whether `move`
 /// means nothing there), and `static std::optional<ints> result_dims(std::span<tensor const* const>)`, the dimensions
 /// of the result where inference cannot tell them without the elements of large or floating operands; or
-/// `decides_sizes` (false: whether `move` makes those results itself whose sizes inference leaves open).
+/// `decides_sizes` (false: whether `move` makes all results itself, since data decide a size that inference leaves
+/// open).
 template <class Op>
 struct evaluate;
 

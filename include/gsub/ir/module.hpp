@@ -33,6 +33,9 @@ struct function {
 /// level.
 inline constexpr std::size_t max_inlined_nodes = std::size_t{1} << 22;
 
+/// Branch functions: what the `If` nodes of a graph may run, by name, each without calls.
+using branch_functions = std::map<std::string, any_graph>;
+
 /// Module: ordered functions. `ops::call` and `ops::if_else` nodes name their callees; the default entry point is
 /// `main`.
 class module {
@@ -56,7 +59,7 @@ public:
 
     /// Branch functions that the `If` nodes of a graph may call, and those that their bodies may, by name and each
     /// inlined. *Errors* as `inlined`.
-    GSUB_LAZY [[nodiscard]] result<std::map<std::string, any_graph>> branches(any_graph const& g) const;
+    GSUB_LAZY [[nodiscard]] result<branch_functions> branches(any_graph const& g) const;
 
 private:
     GSUB_LAZY [[nodiscard]] any_graph flattened(std::string_view entry, bool name_branches_by_contents) const;

@@ -20,8 +20,9 @@ namespace gsub {
 
 /// Context of the fuse pass: rules, evaluators and kernels of the application.
 struct fuse_context : fusion_rules {
-    eval_table evaluators{};                   ///< outlives the kernel graph
-    runtime::bound_graph const* own = nullptr; ///< nodes with a function of the application; null: none
+    eval_table evaluators{};                            ///< outlives the kernel graph
+    runtime::bound_graph const* own = nullptr;          ///< nodes with a function of the application; null: none
+    std::shared_ptr<branch_functions const> branches{}; ///< what `If` nodes run
 };
 
 /// Builder of a kernel graph: adds kernels, each after what it reads. A row of `lowering` checks whether its template

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace gsub {
 
@@ -25,6 +26,7 @@ struct lowering_options {
     std::uint64_t max_weight_bytes = std::uint64_t{4} << 30; ///< of folded weights
     kernels::winograd_options winograd{};                    ///< what select and the counting heuristic go by
     std::span<runtime::user_kernel const> kernels{};         ///< functions of the application
+    std::shared_ptr<branch_functions const> branches{};      ///< what `If` nodes run; null: they are refused
     /// Of the graph's operators; empty: gsub's own, where the graph has them.
     std::span<lowering_row const> rows{};
     std::span<scalar_row const> scalars{}; ///< the same
@@ -37,10 +39,14 @@ struct lowering_options {
     executor* threads = nullptr; ///< for folding; null: one thread
 };
 
+/// Inputs whose types are not static, a problem each with a hint how the sizes are given: an executable has none. Sizes
+/// of other values may be what data decide.
+GSUB_LAZY [[nodiscard]] std::vector<problem> open_inputs(any_graph const& g);
+
 /// Lowers a graph: binds the application's kernels, folds constants, alters layouts, then fuses, selects, lays out and
 /// schedules. A graph that is moved here is gone afterwards, so that weights can be freed as they are packed. Each
 /// stage is checked (`check`), and where the library `verifies_stages`, so is the graph behind every step before.
-/// *Errors* `unsupported` naming every operator that nothing computes, dynamic shapes, or weights beyond the limit;
+/// *Errors* `unsupported` naming every operator that nothing computes, `open_inputs`, or weights beyond the limit;
 /// those of `runtime::bind_kernels` and of the passes.
 GSUB_LAZY [[nodiscard]] result<kernel_graph> lower_graph(any_graph g, eval_table evaluators, isa const& isa,
                                                          lowering_options const& options = {});

@@ -144,7 +144,8 @@ struct external_call {
 /// alone takes and makes values whose sizes data decide.
 struct reference_call {
     any_graph graph;
-    eval_table evaluators{}; ///< outlives the program
+    eval_table evaluators{};                            ///< outlives the program
+    std::shared_ptr<branch_functions const> branches{}; ///< what an `If` runs; null where the graph has none
 };
 /// Names of the graph's operators in its order, e.g. `Softmax`, `Add+Relu`.
 GSUB_LAZY [[nodiscard]] std::string operators_of(reference_call const& c);

@@ -356,7 +356,9 @@ GSUB_LAZY_BODY double lowered::cost_of(any_graph const& g, kernel_group const& g
         });
         if (!seen) return 0;
     }
-    if (g.is<ops::opaque>(group.front()) || g.is<ops::call>(group.front())) return 0; // in each graph alike
+    if (auto const first = group.front();
+        g.is<ops::opaque>(first) || g.is<ops::call>(first) || g.is<ops::if_else>(first))
+        return 0; // in each graph alike
     detail::group_in_graph<> const of{g, group, scope};
     auto const key = of.key();
     {

@@ -52,6 +52,8 @@ GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators,
         !detail::has_own_operators(g, options.kernels)) {
         module m;
         m.add("main", std::move(g));
+        if (options.branches)
+            for (auto const& [name, body] : *options.branches) m.add(name, body);
         pass_context cx;
         cx.machine.isa = &isa;
         cx.evaluators = evaluators.data();
@@ -176,6 +178,12 @@ GSUB_LAZY result<grouped_build> grouped_of(module const& m, build_options const&
     grouped_build out{std::move(*what), options, std::move(bound->kernels)};
     out.kernels.insert(out.kernels.end(), options.kernels.begin(), options.kernels.end());
     out.options.kernels = as_span(out.kernels);
+    auto const& g = out.what.graph;
+    if (std::ranges::any_of(g.order(), [&](node_id n) { return g.is<ops::if_else>(n); })) {
+        auto branches = m.branches(g);
+        if (!branches) return branches.error();
+        out.options.branches = std::make_shared<branch_functions const>(std::move(*branches));
+    }
     out.options.within = as_span(out.what.within);
     out.options.lay_out = options.lay_out && groups == grouping::by_kernels;
     out.options.group = options.group && (groups == grouping::by_kernels || !out.what.within.empty());

@@ -128,7 +128,7 @@ GSUB_LAZY_BODY void evaluate_node(dialect const& d, eval_table table, std::uint1
 
 namespace detail {
 
-GSUB_LAZY std::vector<tensor> evaluate_with(any_graph const& g, branch_map const* branches, eval_table table,
+GSUB_LAZY std::vector<tensor> evaluate_with(any_graph const& g, branch_functions const* branches, eval_table table,
                                             std::span<tensor const> inputs, evaluate_options const& options) {
     GSUB_ASSERT(table.size() == g.operators().ops.size(),
                 "evaluate_graph needs the table of the graph's own set of operators");
@@ -155,7 +155,7 @@ GSUB_LAZY_BODY result<std::vector<tensor>> evaluate_module(module const& m, eval
 
 GSUB_LAZY_BODY result<std::vector<tensor>>
 evaluate_graph(any_graph const& g, eval_table table, std::span<tensor const> inputs, evaluate_options const& options) {
-    return capture([&] { return detail::evaluate_with(g, nullptr, table, inputs, options); });
+    return capture([&] { return detail::evaluate_with(g, options.branches, table, inputs, options); });
 }
 
 GSUB_LAZY_BODY std::vector<tensor> random_inputs(any_graph const& g, std::uint64_t seed) {

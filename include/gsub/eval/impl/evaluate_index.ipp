@@ -270,19 +270,26 @@ GSUB_INLINE std::vector<std::int64_t> boxes_by_hash(op_call_args const& args) {
 
 GSUB_INLINE void evaluate<ops::non_zero>::move(op_call_args& args) {
     auto const& x = *args.operands[0];
-    auto const zero = detail::ordered_words(tensor::zeros(x.element(), ints{1}))[0];
-    auto const words = detail::ordered_words(x);
-    auto const count = static_cast<std::int64_t>(words.size()) - std::ranges::count(words, zero);
-    auto& out = args.make_result(0, dtype::i64, ints{static_cast<std::int64_t>(x.rank()), count});
+    auto const each = byte_size(x.element());
+    // All bits but the sign of a float, which is the last one.
+    auto const last = is_floating(x.element()) && x.element() != dtype::field61 ? std::byte{0x7f} : std::byte{0xff};
+    auto const is_zero = [&](std::size_t i) {
+        auto const bits = x.raw().subspan(i * each, each);
+        return (bits.back() & last) == std::byte{0} &&
+               std::all_of(bits.begin(), bits.end() - 1, [](std::byte b) { return b == std::byte{0}; });
+    };
+    auto const elements = static_cast<std::size_t>(x.elements());
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < elements; ++i) count += !is_zero(i);
+    auto& out =
+        args.make_result(0, dtype::i64, ints{static_cast<std::int64_t>(x.rank()), static_cast<std::int64_t>(count)});
     auto const to = out.mutable_data<std::int64_t>();
     box_index at{x.dims()};
     std::size_t column = 0;
-    for (auto const word : words) {
-        if (word != zero) {
-            for (std::size_t d = 0; d < x.rank(); ++d) to[d * static_cast<std::size_t>(count) + column] = at[d];
-            ++column;
-        }
-        at.next();
+    for (std::size_t i = 0; i < elements; ++i, at.next()) {
+        if (is_zero(i)) continue;
+        for (std::size_t d = 0; d < x.rank(); ++d) to[d * count + column] = at[d];
+        ++column;
     }
 }
 

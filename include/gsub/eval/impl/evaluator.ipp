@@ -34,20 +34,73 @@ GSUB_LAZY std::uint64_t process_memory() {
     return bytes;
 }
 
-/// The functions that the `If` nodes of a graph may call, each without calls.
-using branch_map = std::map<std::string, any_graph>;
+GSUB_LAZY error fault_of(any_graph const& g, node_id n, error_code code, std::string reason) {
+    return error{problem{code, g.display_name(n), std::string{g.op(n).name}, std::move(reason), {}}};
+}
+
+/// Bytes of the results of a graph's nodes, as far as types tell them, against what is allowed.
+template <class = void>
+class result_sizes {
+public:
+    result_sizes(any_graph const& g, evaluate_options const& options) : g_(g), options_(options) {}
+
+    // Refuses a result that is too large by itself.
+    std::uint64_t checked_bytes(node_id n, tensor_type const& t) const {
+        auto const count = t.elements();
+        auto const each = std::max<std::size_t>(byte_size(storage_type(t.element, options_.compute)), 1);
+        if (!count || static_cast<std::uint64_t>(*count) > options_.max_bytes / each)
+            throw fault_of(
+                g_, n, error_code::unsupported,
+                format_text("a result of type {} exceeds the limit of {} bytes", to_string(t), options_.max_bytes));
+        return static_cast<std::uint64_t>(*count) * each;
+    }
+
+    // Refuses what cannot end well before anything is computed.
+    void check(std::vector<std::size_t> left) const { // the uses of each node
+        auto const limit = process_memory();
+        std::vector<std::uint64_t> bytes(g_.capacity(), 0);
+        std::uint64_t live = 0;
+        for (auto n : g_.order()) {
+            if (n == g_.return_node()) break;
+            auto& own = bytes[n.index];
+            own = known_bytes(n);
+            live += std::min(own, ~std::uint64_t{0} - live);
+            if (live > limit)
+                throw fault_of(
+                    g_, n, error_code::unsupported,
+                    format_text("results that are needed at one time take {} bytes; the limit is {}", live, limit));
+            for (auto v : g_.operands(n))
+                if (v.valid() && --left[v.node.index] == 0) live -= bytes[v.node.index];
+            if (left[n.index] == 0) live -= own;
+        }
+    }
+
+private:
+    // Bytes of a node's results that take memory of their own, as far as the graph knows them.
+    std::uint64_t known_bytes(node_id n) const {
+        if (g_.is<ops::input>(n) || g_.is<ops::constant>(n)) return 0;
+        std::uint64_t sum = 0;
+        for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
+            if (auto const& t = g_.type({n, port}); t.is_static()) sum += checked_bytes(n, t);
+        return sum;
+    }
+
+    any_graph const& g_;
+    evaluate_options const& options_;
+};
 
 /// Runs one graph. Keeps each value until its last use.
 template <class = void>
 class evaluator {
 public:
     evaluator(any_graph const& g, eval_table table, evaluate_options const& options,
-              branch_map const* branches = nullptr, std::size_t depth = 0)
+              branch_functions const* branches = nullptr, std::size_t depth = 0)
         : g_(g),
           table_(table),
           options_(options),
           branches_(branches),
           depth_(depth),
+          sizes_(g, options),
           values_(g.capacity()),
           uses_left_(g.capacity(), 0) {}
 
@@ -55,7 +108,7 @@ public:
         for (auto n : g_.order())
             for (auto v : g_.operands(n))
                 if (v.valid()) ++uses_left_[v.node.index];
-        check_sizes();
+        sizes_.check(uses_left_);
         inline_executor alone;
         threads_ = options_.threads ? options_.threads : &alone;
         std::vector<tensor> outputs;
@@ -107,45 +160,6 @@ private:
         auto const [found, added] = size_places_.emplace(name, static_cast<std::uint32_t>(named_sizes_.size()));
         if (added) named_sizes_.push_back(here);
         return named_sizes_[found->second];
-    }
-
-    // Bytes of a node's results that take memory of their own, as far as the graph knows them.
-    std::uint64_t known_bytes(node_id n) const {
-        if (g_.is<ops::input>(n) || g_.is<ops::constant>(n)) return 0;
-        std::uint64_t sum = 0;
-        for (std::uint32_t port = 0; port < g_.result_count(n); ++port)
-            if (auto const& t = g_.type({n, port}); t.is_static()) sum += checked_bytes(n, t);
-        return sum;
-    }
-    std::uint64_t checked_bytes(node_id n, tensor_type const& t) const {
-        auto const count = t.elements();
-        auto const each = std::max<std::size_t>(byte_size(storage_type(t.element, options_.compute)), 1);
-        if (!count || static_cast<std::uint64_t>(*count) > options_.max_bytes / each)
-            throw fault(
-                n, error_code::unsupported,
-                format_text("a result of type {} exceeds the limit of {} bytes", to_string(t), options_.max_bytes));
-        return static_cast<std::uint64_t>(*count) * each;
-    }
-
-    // Refuses what cannot end well before anything is computed.
-    void check_sizes() const {
-        auto const limit = process_memory();
-        auto left = uses_left_;
-        std::vector<std::uint64_t> bytes(g_.capacity(), 0);
-        std::uint64_t live = 0;
-        for (auto n : g_.order()) {
-            if (n == g_.return_node()) break;
-            auto& own = bytes[n.index];
-            own = known_bytes(n);
-            live += std::min(own, ~std::uint64_t{0} - live);
-            if (live > limit)
-                throw fault(
-                    n, error_code::unsupported,
-                    format_text("results that are needed at one time take {} bytes; the limit is {}", live, limit));
-            for (auto v : g_.operands(n))
-                if (v.valid() && --left[v.node.index] == 0) live -= bytes[v.node.index];
-            if (left[n.index] == 0) live -= own;
-        }
     }
 
     tensor take_output(value_id v) const {
@@ -200,12 +214,13 @@ private:
         }
         auto const types = result_types(n, as_span(tensors), as_span(declared));
         results.reserve(types.size());
+        auto const decides = table_[g_.row(n)].decides_sizes;
         for (auto const& t : types) {
-            if (!t.is_static()) {
-                results.emplace_back(); // data decide its sizes
+            if (decides) {
+                results.emplace_back();
                 continue;
             }
-            static_cast<void>(checked_bytes(n, t));
+            static_cast<void>(sizes_.checked_bytes(n, t));
             results.push_back(tensor::uninitialized(storage_type(t.element, options_.compute), t.sizes()));
         }
         op_call_args args{&g_.op(n),         g_.attributes(n),
@@ -215,6 +230,15 @@ private:
         try {
             evaluate_node(g_.operators(), table_, g_.row(n), args, options_);
         } catch (error const& e) { throw e.within(format_text("node \"{}\"", g_.display_name(n))); }
+        for (std::uint32_t port = 0; decides && port < types.size(); ++port) {
+            auto type = results[port].type();
+            type.element = types[port].element;
+            auto wanted = g_.type({n, port});
+            wanted.layout = {};
+            if (!compatible(type, types[port]) || !compatible(type, wanted))
+                throw fault(n, error_code::invalid_input,
+                            format_text("its result is {}, the graph declares {}", to_string(type), to_string(wanted)));
+        }
         for (std::uint32_t port = 0; port < types.size(); ++port)
             if (g_.type({n, port}).element == dtype::undefined) found_types_[{n, port}] = types[port].element;
         for (auto v : operands)
@@ -286,14 +310,15 @@ private:
     }
 
     error fault(node_id n, error_code code, std::string reason) const {
-        return error{problem{code, g_.display_name(n), std::string{g_.op(n).name}, std::move(reason), {}}};
+        return fault_of(g_, n, code, std::move(reason));
     }
 
     any_graph const& g_;
     eval_table table_;
     evaluate_options const& options_;
-    branch_map const* branches_;
+    branch_functions const* branches_;
     std::size_t depth_;
+    result_sizes<> sizes_;
     std::vector<std::vector<tensor>> values_; // by node
     std::vector<std::size_t> uses_left_;
     std::unordered_map<std::string_view, std::uint32_t> size_places_;

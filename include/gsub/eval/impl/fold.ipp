@@ -45,6 +45,15 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, eval_table table, fold_opt
     // user's.
     std::vector<value_id> frontier;
     std::uint64_t total = 0;
+    auto open = false; // whether a size is found by computing it
+    auto const refuse = [&] {
+        return error{
+            problem{error_code::unsupported,
+                    {},
+                    {},
+                    format_text("folded weights take {} bytes; the limit is {}", total, options.max_weight_bytes),
+                    "raise max_weight_bytes"}};
+    };
     auto const stays = [&](node_id n) {
         bool read = false;
         if (!options.dequantize && g.is<ops::dequantize>(n))
@@ -64,19 +73,21 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, eval_table table, fold_opt
             frontier.push_back(v);
             if (auto const count = g.type(v).elements())
                 total += static_cast<std::uint64_t>(*count) * byte_size(g.type(v).element);
+            else
+                open = true;
         }
     }
     if (frontier.empty()) return {};
-    if (total > options.max_weight_bytes)
-        return error{
-            problem{error_code::unsupported,
-                    {},
-                    {},
-                    format_text("folded weights take {} bytes; the limit is {}", total, options.max_weight_bytes),
-                    "raise max_weight_bytes"}};
-    auto values = compute_constants(g, table, frontier,
-                                    {.compute = precision::f64, .threads = options.threads, .round_outputs = true});
+    if (total > options.max_weight_bytes) return refuse();
+    evaluate_options how{.compute = precision::f64, .threads = options.threads, .round_outputs = true};
+    if (open) how.max_bytes = options.max_weight_bytes;
+    auto values = compute_constants(g, table, frontier, how);
     if (!values) return values.error().within("folding constants");
+    if (open) {
+        total = 0;
+        for (auto const& t : *values) total += t.size_bytes();
+        if (total > options.max_weight_bytes) return refuse();
+    }
     replace_by_constants(g, frontier, std::move(*values));
     return {};
 }

@@ -49,9 +49,10 @@ GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph cons
     }
 }
 
-GSUB_LAZY std::vector<problem> not_computable(any_graph const& g, branch_map const& branches, eval_table table) {
+GSUB_LAZY std::vector<problem> not_computable(any_graph const& g, branch_functions const& branches, eval_table table,
+                                              std::span<node_id const> computed_elsewhere = {}) {
     std::vector<problem> found;
-    append_not_computable(found, g, table, true);
+    append_not_computable(found, g, table, true, computed_elsewhere);
     for (auto const& [name, body] : branches) append_not_computable(found, body, table, true);
     return found;
 }
@@ -59,7 +60,9 @@ GSUB_LAZY std::vector<problem> not_computable(any_graph const& g, branch_map con
 } // namespace detail
 
 GSUB_LAZY_BODY std::vector<problem> not_computable(any_graph const& g, eval_table table,
-                                                   std::span<node_id const> computed_elsewhere) {
+                                                   std::span<node_id const> computed_elsewhere,
+                                                   branch_functions const* branches) {
+    if (branches) return detail::not_computable(g, *branches, table, computed_elsewhere);
     std::vector<problem> found;
     detail::append_not_computable(found, g, table, false, computed_elsewhere);
     return found;

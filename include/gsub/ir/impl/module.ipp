@@ -184,9 +184,9 @@ GSUB_LAZY_BODY result<any_graph> module::inlined(std::string_view entry) const {
     return capture([&] { return flattened(entry, false); });
 }
 
-GSUB_LAZY_BODY result<std::map<std::string, any_graph>> module::branches(any_graph const& g) const {
+GSUB_LAZY_BODY result<branch_functions> module::branches(any_graph const& g) const {
     return capture([&] {
-        std::map<std::string, any_graph> found;
+        branch_functions found;
         std::vector<std::string> open;
         auto const see = [&](any_graph const& body) {
             for (auto n : body.order())

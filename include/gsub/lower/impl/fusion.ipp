@@ -225,7 +225,8 @@ private:
     // Lets a node take part, if it is an operator.
     void take(node_id n) {
         any_graph const& g = graph();
-        auto const of_graph = g.op(n).category == op_category::structural && !g.is<ops::call>(n);
+        auto const of_graph =
+            g.op(n).category == op_category::structural && !g.is<ops::call>(n) && !g.is<ops::if_else>(n);
         if (of_graph || g.constant(n)) return;
         auto const shares = rules().generate && rules().group && g.result_count(n) == 1 && !lacks_elements(g, n) &&
                             (may_be_expressed(*this, n) || row_of(n));

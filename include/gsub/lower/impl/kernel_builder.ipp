@@ -89,7 +89,8 @@ GSUB_LAZY_BODY void kernel_builder::add_reference(node_id n) {
     kernel_op op;
     for (auto v : alone.boundary) op.operands.push_back(whole(v));
     for (auto v : alone.results) op.results.push_back(result(v));
-    op.computes = runtime::reference_call{std::move(alone.graph), cx_.evaluators};
+    op.computes = runtime::reference_call{std::move(alone.graph), cx_.evaluators,
+                                          g_.is<ops::if_else>(n) ? cx_.branches : nullptr};
     add({&n, 1}, std::move(op));
 }
 

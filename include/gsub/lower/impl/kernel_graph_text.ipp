@@ -130,7 +130,10 @@ private:
     void print_computation(runtime::external_call const& c) { add("extern ", in_quotes(c.op)); }
     void print_computation(runtime::reference_call const& c) {
         add("reference");
-        if (!options_.names) add(" @", to_string(c.graph.hash()));
+        if (options_.names) return; // a text has no branches
+        add(" @", to_string(c.graph.hash()));
+        if (c.branches)
+            for (auto const& [name, body] : *c.branches) add(" ", in_quotes(name), "@", to_string(body.hash()));
     }
     template <class Record>
     void record(std::string_view word, Record const& r) {

@@ -5,6 +5,7 @@
 #include <gsub/ir/legality.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/lower/lower_graph.hpp>
+#include <gsub/passes/simplify/dynamic_to_static.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -33,25 +34,39 @@ GSUB_LAZY std::string missing_sizes(any_graph const& g) {
     return options;
 }
 
+GSUB_LAZY [[nodiscard]] bool has_open_types(any_graph const& g) {
+    return std::ranges::any_of(g.order(), [&](node_id n) {
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+            if (!g.type({n, port}).is_static()) return true;
+        return false;
+    });
+}
+
 // Refuses what cannot be lowered, and folds constants.
 GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table evaluators,
                        lowering_options const& options) {
     std::vector<node_id> nodes;
     if (own)
         for (auto const& s : own->steps) nodes.push_back(s.first);
-    if (auto missing = not_computable(g, evaluators, nodes); !missing.empty()) throw error{std::move(missing)};
-    std::vector<problem> open; // sizes of inputs; those of other values may be what data decide
-    for (auto n : g.inputs())
-        if (auto const& t = g.type({n, 0}); !t.is_static())
-            open.push_back(
-                {error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
-                 format_text("an executable has inputs of static shapes; this is {}", to_string(t)),
-                 format_text("load it with sizes (load_options::dims and shapes), for example{}", missing_sizes(g))});
-    if (!open.empty()) throw error{std::move(open)};
+    if (auto missing = not_computable(g, evaluators, nodes, options.branches.get()); !missing.empty())
+        throw error{std::move(missing)};
+    if (auto open = open_inputs(g); !open.empty()) throw error{std::move(open)};
     fold_options folding;
     folding.max_weight_bytes = options.max_weight_bytes;
     folding.dequantize = true;
     folding.threads = options.threads;
+    fold_constants(g, evaluators, folding).value();
+    if (own || !has_open_types(g)) return; // nodes that the application computes are named by their numbers
+    // What was of unknown size before may be a constant now; types behind it say so.
+    module m;
+    m.add("main", std::move(g));
+    if (options.branches)
+        for (auto const& [name, body] : *options.branches) m.add(name, body);
+    pass_context cx;
+    cx.evaluators = evaluators.data();
+    cx.threads = options.threads;
+    static_cast<void>(run_pass(passes::dynamic_to_static{.types_alone = true}, m, cx).value());
+    g = std::move(m.find("main")->body);
     fold_constants(g, evaluators, folding).value();
 }
 
@@ -90,6 +105,17 @@ template <class Row>
 
 } // namespace detail
 
+GSUB_LAZY_BODY std::vector<problem> open_inputs(any_graph const& g) {
+    std::vector<problem> open;
+    for (auto n : g.inputs())
+        if (auto const& t = g.type({n, 0}); !t.is_static())
+            open.push_back({error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
+                            format_text("an executable has inputs of static shapes; this is {}", to_string(t)),
+                            format_text("load it with sizes (load_options::dims and shapes), for example{}",
+                                        detail::missing_sizes(g))});
+    return open;
+}
+
 GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, eval_table evaluators, isa const& isa,
                                                 lowering_options const& options) {
     try {
@@ -116,6 +142,7 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, eval_table evaluato
         fuse_context cx;
         cx.laid_out = true;
         cx.evaluators = evaluators, cx.isa = &isa, cx.own = own ? &*own : nullptr;
+        cx.branches = options.branches;
         cx.rows = detail::rows_or_own(options.rows, g), cx.scalars = detail::rows_or_own(options.scalars, g);
         cx.generate = options.generate, cx.group = options.group, cx.within = as_span(within);
         auto k = shown(fuse(g, cx));

@@ -26,6 +26,7 @@ struct dynamic_to_static {
         return counts.any_of<ops::reshape, ops::expand, ops::fill, ops::slice, ops::pad, ops::split, ops::squeeze,
                              ops::unsqueeze, ops::reduce_sum, ops::reduce_mean, ops::reduce_max, ops::if_else>();
     }
+    bool types_alone = false; ///< whether a function is made anew too where its types alone say more
     GSUB_LAZY result<pass_outcome> operator()(module& m, pass_context& cx) const;
 };
 

@@ -82,6 +82,7 @@ GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> val
     }
     evaluate_options options;
     options.threads = &threads;
+    options.branches = c.branches.get();
     // Views of what lies in memory of others, such as a reshape's result, take elements of their own along.
     auto const kept = [&](tensor t) {
         for (auto const& in : inputs)

@@ -77,7 +77,11 @@ GSUB_LAZY_BODY hash128 hash_of(program const& p) {
                         h.add(m.from).add(m.from_at).add(m.from_step).add(m.to).add(m.to_at).add(m.to_step).add(m.size);
                 },
                 [&](external_call const& c) { h.add(c.op); },
-                [&](reference_call const& c) { h.add(c.graph.hash()); },
+                [&](reference_call const& c) {
+                    h.add(c.graph.hash());
+                    if (!c.branches) return;
+                    for (auto const& [name, body] : *c.branches) h.add(name).add(body.hash());
+                },
             },
             s.what);
         h.add(s.values.size());
