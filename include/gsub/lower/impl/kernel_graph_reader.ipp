@@ -142,7 +142,7 @@ private:
         expect_line_end(in);
     }
     void read_input(reader& in) {
-        g_.inputs.push_back(read_type(in));
+        g_.inputs.push_back(read_type(in, false)); // the caller knows its sizes
         g_.input_names.push_back(read_name(in));
         expect_line_end(in);
     }

@@ -54,19 +54,20 @@ GSUB_LAZY hash128 read_hash(kernels::record_reader& in) {
     if (!ok) in.fail_expected(at, "32 hexadecimal digits");
     return h;
 }
-// A type; `?` is a size that data decide, and `*` stands for all of them.
-GSUB_LAZY tensor_type read_type(kernels::record_reader& in) {
+// A type; where it may be open, `?` is a size that data decide, and `*` stands for all of them.
+GSUB_LAZY tensor_type read_type(kernels::record_reader& in, bool may_be_open = true) {
     in.skip_space();
     auto const at = in.offset();
     tensor_type t;
     kernels::read_value(in, t.element);
     if (t.element == dtype::undefined || t.element == dtype::field61) in.fail(at, "no element type of a tensor");
     in.expect('[');
-    t.ranked = !in.accept('*');
+    t.ranked = !(may_be_open && in.accept('*'));
     for (bool first = true; !in.accept(']'); first = false) {
         if (!first) in.expect(',');
         if (t.dims.size() == 64) in.fail(at, "a type has at most 64 dimensions");
-        t.dims.push_back(in.accept('?') ? dim{} : dim{in.integer(0, std::numeric_limits<std::int64_t>::max())});
+        t.dims.push_back(may_be_open && in.accept('?') ? dim{}
+                                                       : dim{in.integer(0, std::numeric_limits<std::int64_t>::max())});
     }
     auto const elements = t.elements();
     if (t.is_static() && (!elements || *elements > most_value_bytes / static_cast<std::int64_t>(byte_size(t.element))))

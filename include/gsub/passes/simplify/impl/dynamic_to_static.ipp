@@ -227,7 +227,8 @@ GSUB_LAZY_BODY result<pass_outcome> dynamic_to_static::operator()(module& m, pas
             for (auto const& each : m.functions()) {
                 if (opaque_to(info, each)) continue;
                 auto& body = m.find(each.name)->body;
-                if (auto made = detail::setting_sweep<>{body, cx, outcome}.run(types_alone || inlined > 0)) body = std::move(*made);
+                if (auto made = detail::setting_sweep<>{body, cx, outcome}.run(types_alone || inlined > 0))
+                    body = std::move(*made);
             }
             inlined = inline_known_branches(m);
             outcome.matches += inlined;
