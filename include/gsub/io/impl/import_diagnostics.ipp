@@ -25,7 +25,8 @@ template <class T>
 void import_diagnostics<T>::wrong(error_code code, std::string_view node, std::string_view op, std::string reason,
                                   std::string hint) {
     ++problem_count_;
-    if (problems_.empty() || problems_.size() < options_.limits.max_problems)
+    auto const most = std::min(options_.limits.max_problems, error::max_shown_problems - 1); // and one that counts
+    if (problems_.empty() || problems_.size() < most)
         problems_.push_back({code, beginning(std::string{node}, most_shown), shown_operator({}, op),
                              beginning(std::move(reason), most_shown), std::move(hint)});
 }
