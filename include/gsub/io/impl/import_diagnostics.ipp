@@ -5,6 +5,8 @@
 #include <gsub/io/impl/import_diagnostics.hpp>
 #include <gsub/io/onnx_import.hpp>
 
+#include <algorithm>
+
 namespace gsub::io::detail {
 
 // The beginning of a text that a model gives, so that a report stays one that can be read.
