@@ -224,8 +224,7 @@ void tell(settings const& s) {
             throw error{error_code::internal,
                         fmt::format("{}: {} steps, {} kernels", name, profile.size(), lowered.ops.size())};
         auto context = program.make_context();
-        std::vector<tensor> outputs;
-        outputs = program.make_outputs();
+        auto outputs = program.make_outputs();
         bench::sample runs;
         for (std::size_t r = 0; r < s.runs + 3; ++r) {
             auto const taken = bench::seconds_of([&] { program.run(context, inputs, outputs, pool).value(); });

@@ -12,7 +12,7 @@ import onnx
 from networks import open_model
 from support import TOLERANCE, Gsub, check, distance, random_inputs, session, verdict
 
-# Operators that gsub lacks: of a domain of ONNX Runtime, and of ONNX itself.
+# Operators that gsub lacks: of a domain of ONNX Runtime, and of one of ONNX beside its own.
 TRIANGLE, IMPUTER = ("com.microsoft", "Trilu"), ("ai.onnx.ml", "Imputer")
 
 

@@ -275,10 +275,7 @@ GSUB_LAZY_BODY result<void> executable::run(run_context& context, std::span<tens
         detail::check_signature(inputs, as_span(p.inputs), "input");
         detail::check_signature(outputs, as_span(p.outputs), "output");
         for (std::size_t i = 0; i < outputs.size(); ++i) {
-            if (!p.outputs[i].is_static()) {
-                outputs[i] = {};
-                continue;
-            }
+            if (!p.outputs[i].is_static()) continue; // the run makes it, and what was given stays until then
             auto const own = outputs[i].mutable_raw();
             for (auto const& in : inputs)
                 if (detail::overlap(in.raw(), own))
