@@ -14,7 +14,8 @@ struct register_tile {
 };
 
 /// Cycles of one step of a tile, which multiplies a scalar for each position with a vector for each column: the
-/// greatest of multiplications, loads and the latency of an accumulator.
+/// greatest of multiplications, loads and the latency of an accumulator. Where lanes are operands, one load reads as
+/// many scalars, of one position.
 GSUB_LAZY [[nodiscard]] double step_cycles(register_tile t, isa const& isa);
 
 /// Properties of the loop around a register tile.

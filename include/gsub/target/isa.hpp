@@ -20,6 +20,7 @@ struct isa {
     std::int32_t registers = 16; ///< vector registers
     std::int32_t fma_per_cycle = 2;
     std::int32_t fma_latency = 4; ///< cycles
+    bool lane_operands = false;   ///< a multiply-add takes one lane of a register for all, as it takes a vector
 
     /// Lanes of a vector: elements of `element_bytes` bytes, f32 by default.
     [[nodiscard]] constexpr std::int32_t lanes(std::int32_t element_bytes = 4) const noexcept {
@@ -49,7 +50,7 @@ inline constexpr isa isa::avx512{"avx512",
                                  32,
                                  2,
                                  4};
-inline constexpr isa isa::neon{"neon", "aarch64", "", "", &isa::baseline, 16, 32, 2, 4};
+inline constexpr isa isa::neon{"neon", "aarch64", "", "", &isa::baseline, 16, 32, 2, 4, true};
 
 /// All instruction sets, the widest of an architecture first.
 [[nodiscard]] inline std::span<isa const* const> instruction_sets() noexcept {

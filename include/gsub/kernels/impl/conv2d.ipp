@@ -82,7 +82,9 @@ GSUB_LAZY_BODY conv2d_config default_config(conv2d_shape const& given, isa const
                                  .far = results > 1 << 20 ? 1 + s.residual : 0});
     best.tile_ow = tile.pixels;
     best.tile_oc = tile.vectors;
-    best.unroll_ic = taps == 1 ? std::min(4, isa.lanes()) : 1;
+    // Steps whose scalars are lanes of one register stand together.
+    auto const lanes_multiply = isa.lane_operands && reads_vectors(s, isa);
+    best.unroll_ic = taps == 1 || lanes_multiply ? std::min(4, isa.lanes()) : 1;
     if (flat) {
         auto const tiles = (row + best.tile_ow - 1) / best.tile_ow;
         // The most tiles a position, up to 16, that divide evenly: so no position has a tail of its own.

@@ -3,6 +3,7 @@
 #include <gsub/core/meta.hpp>
 #include <gsub/kernels/impl/conv2d.ipp>
 #include <gsub/kernels/impl/knob_fields.ipp>
+#include <gsub/kernels/impl/register_tile.ipp>
 #include <gsub/kernels/impl/separable.ipp>
 #include <gsub/kernels/impl/winograd.ipp>
 #include <gsub/kernels/knobs.hpp>
@@ -50,22 +51,28 @@ GSUB_LAZY std::vector<loop::choice_value> either(bool open, bool preferred) {
 }
 // Rows of a register tile one vector wide.
 GSUB_LAZY std::int64_t pixels_of(std::int64_t positions, isa const& isa) {
+    auto const fitting = isa.lane_operands ? isa.registers / 2 - 1 : isa.registers - 2;
+    return std::min({positions, most_pixels, std::int64_t{fitting}});
+}
+// The same where vectors are multiplied.
+GSUB_LAZY std::int64_t pixels_of_vectors(std::int64_t positions, isa const& isa) {
     return std::min({positions, most_pixels, std::int64_t{isa.registers} - 2});
 }
-// Holds accumulators, weights and what they are multiplied by: a scalar, or a vector of the image.
+// Holds accumulators, weights and what they are multiplied by.
 class register_file {
 public:
-    explicit register_file(isa const& isa) : registers_(isa.registers) {}
-    // Weights of one step: a vector of each column.
+    explicit register_file(isa const& isa) : isa_(isa) {}
+    // Weights of one step, a vector of each column, and a scalar, or where lanes are operands a vector of each pixel.
     [[nodiscard]] bool holds(std::int64_t pixels, std::int64_t vectors) const {
-        return holds(pixels, vectors, vectors);
+        return pixels * vectors + vectors + scalar_registers(pixels, isa_) <= isa_.registers;
     }
-    [[nodiscard]] bool holds(std::int64_t pixels, std::int64_t vectors, std::int64_t weights) const {
-        return pixels * vectors + weights + 1 <= registers_;
+    // Accumulators one vector wide, weights, and a vector of the image.
+    [[nodiscard]] bool holds_vectors(std::int64_t pixels, std::int64_t weights) const {
+        return pixels + weights + 1 <= isa_.registers;
     }
 
 private:
-    std::int64_t registers_;
+    isa isa_;
 };
 // Weights that stay in registers where a kernel multiplies vectors of the image, and rows of its taps are unrolled: a
 // vector of the image is read once, for all rows of pixels and all taps that it meets (`order_products`).
@@ -99,18 +106,18 @@ GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& isa) {
         if (row % c == 0 || (c & (c - 1)) == 0) chunks.push_back(c);
 
     loop::config_space space;
-    space.choice("tile_ow", up_to(pixels_of(row, isa), best.tile_ow));
+    // Where vectors are multiplied, weights stay in registers.
+    auto const of_vectors = depthwise || lanes;
+    space.choice("tile_ow", up_to(of_vectors ? pixels_of_vectors(row, isa) : pixels_of(row, isa), best.tile_ow));
     space.choice("tile_oh", up_to(flat ? 1 : std::min<std::int64_t>(s.out(0), 4), best.tile_oh));
     space.choice("tile_oc", up_to(depthwise || lanes ? 1 : std::min(columns, most_vectors), best.tile_oc));
     auto const one_channel = depthwise || lanes || !reads_vectors(s, isa); // a turn
     space.choice("unroll_ic", one_channel ? values_of({best.unroll_ic}) : powers_up_to(isa.lanes(), best.unroll_ic));
     space.choice("chunk", values_of(std::move(chunks)));
-    // Where vectors are multiplied, weights stay in registers.
-    auto const of_vectors = depthwise || lanes;
     kept_weights const kept{s};
     register_file const registers{isa};
     space.choice("unroll_kh",
-                 either(s.kernel[0] > 1 && (!of_vectors || registers.holds(1, 1, kept.count(1))), best.unroll_kh));
+                 either(s.kernel[0] > 1 && (!of_vectors || registers.holds_vectors(1, kept.count(1))), best.unroll_kh));
     space.choice("oc_inner", either(!lanes, best.oc_inner));
     // Tiles of channels, whole vectors, whose weights fit a share of the caches.
     auto const channels = s.in_channels / s.groups;
@@ -128,8 +135,10 @@ GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& isa) {
                      pixels = s.out(0) * s.out(1)](loop::configuration const& knobs) {
         auto const c = conv2d_knobs(knobs);
         auto const tiled = c.tile_ic > 0; // then there is one order of parallel positions
-        auto const weights = of_vectors && c.unroll_kh ? kept.count(c.tile_oh) : c.tile_oc;
-        return registers.holds(std::int64_t{c.tile_ow} * c.tile_oh, c.tile_oc, weights) && products(c) <= most &&
+        auto const tile = std::int64_t{c.tile_ow} * c.tile_oh;
+        auto const held = of_vectors ? registers.holds_vectors(tile, c.unroll_kh ? kept.count(c.tile_oh) : 1)
+                                     : registers.holds(tile, c.tile_oc);
+        return held && products(c) <= most &&
                (!tiled || (pixels * c.tile_oc * l <= most_sums && !c.oc_inner && c.chunk == 1));
     });
     return space;
@@ -176,12 +185,12 @@ GSUB_LAZY loop::config_space knobs_of(separable_shape const& s, isa const& isa) 
         std::min({height, std::int64_t{16}, std::max<std::int64_t>(elements / (width * d.out_channels), 1)});
     loop::config_space space;
     space.choice("rows", up_to(rows, best.rows));
-    space.choice("depthwise_tile_ow", up_to(pixels_of(width, isa), best.depthwise.tile_ow));
+    space.choice("depthwise_tile_ow", up_to(pixels_of_vectors(width, isa), best.depthwise.tile_ow));
     space.choice("depthwise_tile_oh", up_to(std::min<std::int64_t>(height, 4), best.depthwise.tile_oh));
     kept_weights const kept{d};
     register_file const registers{isa};
     space.choice("depthwise_unroll_kh",
-                 either(d.kernel[0] > 1 && registers.holds(1, 1, kept.count(1)), best.depthwise.unroll_kh));
+                 either(d.kernel[0] > 1 && registers.holds_vectors(1, kept.count(1)), best.depthwise.unroll_kh));
     auto const pixels = std::max(rows, best.rows) * width, columns = blocks(p.out_channels, isa);
     space.choice("pointwise_tile_ow", up_to(pixels_of(pixels, isa), best.pointwise.tile_ow));
     space.choice("pointwise_tile_oc", up_to(std::min(columns, most_vectors), best.pointwise.tile_oc));
@@ -195,7 +204,7 @@ GSUB_LAZY loop::config_space knobs_of(separable_shape const& s, isa const& isa) 
         auto const c = separable_knobs(knobs);
         auto const weights = c.depthwise.unroll_kh ? kept.count(c.depthwise.tile_oh) : 1;
         return c.depthwise.tile_oh <= c.rows && products(c.depthwise) <= most &&
-               registers.holds(std::int64_t{c.depthwise.tile_ow} * c.depthwise.tile_oh, 1, weights) &&
+               registers.holds_vectors(std::int64_t{c.depthwise.tile_ow} * c.depthwise.tile_oh, weights) &&
                c.pointwise.tile_ow <= c.rows * width && registers.holds(c.pointwise.tile_ow, c.pointwise.tile_oc);
     });
     return space;

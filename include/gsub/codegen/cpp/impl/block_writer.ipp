@@ -22,7 +22,7 @@ GSUB_LAZY_BODY void block_writer::write(std::vector<instruction> const& code) {
         if (written[at]) continue;
         if (memory_.transposed_loads(code, at, written))
             has_typed_ = true;
-        else
+        else if (!memory_.lane_broadcast(code, at))
             write(code[at]);
     }
 }

@@ -19,6 +19,7 @@ public:
     explicit prelude_writer(kernel const& k) : k_(k), width_(k.lanes * 4) {}
 
     std::string run() {
+        if (k_.lanes == 4) keep_registers();
         types();
         extremes();
         parts();
@@ -37,6 +38,26 @@ private:
         // A scalar less zero is itself, signed zeros and NaN included.
         text_.line("static inline vf wide(float s) { return s - vf{}; }");
         text_.line("static inline vf wide(vf v) { return v; }");
+        if (k_.lanes == 4 && uses([](auto& i) { return i.op == opcode::broadcast; })) lane_operands();
+    }
+
+    // GCC for AArch64 reads what follows ahead of its use, and puts accumulators in each other's place: both take more
+    // registers than there are.
+    void keep_registers() {
+        text_.line("#if defined __aarch64__ && !defined __clang__");
+        text_.line("#pragma GCC optimize(\"no-schedule-insns\", \"no-tree-coalesce-vars\")");
+        text_.line("#endif");
+    }
+
+    // Elements that follow each other, each for all lanes: lanes of a vector where products take them.
+    void lane_operands() {
+        text_.line("#ifdef __aarch64__");
+        text_.line("#define lanes_of_4(q, at) const vf q = (vf)*(const uf*)(at);");
+        text_.line("#define lane_of_4(q, lane, at) q[lane]");
+        text_.line("#else");
+        text_.line("#define lanes_of_4(q, at)");
+        text_.line("#define lane_of_4(q, lane, at) *(at)");
+        text_.line("#endif");
     }
 
     // A function with one body for AVX-512, where vectors are as wide, and another one.

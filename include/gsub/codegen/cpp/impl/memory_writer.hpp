@@ -24,7 +24,7 @@ public:
         : k_(k), text_(text), functions_(functions) {}
 
     /// Begins a block, which declares its own pointers.
-    void begin_block() { pointers_.clear(); }
+    void begin_block() { pointers_.clear(), lanes_read_.clear(); }
 
     GSUB_LAZY void load(instruction const& i, functions_of which);
     GSUB_LAZY void broadcast(instruction const& i, functions_of which);
@@ -36,6 +36,10 @@ public:
     /// lanes are read, and exchanged in registers. Marks them as written; false where there are none.
     GSUB_LAZY bool transposed_loads(std::vector<instruction> const& code, std::size_t first,
                                     std::vector<char>& written);
+
+    /// A broadcast from `code[at]` on, one of as many as a register has lanes that read one element after another:
+    /// where a product takes a lane (`lane_operands`), they are read as one vector. False where it stands alone.
+    GSUB_LAZY bool lane_broadcast(std::vector<instruction> const& code, std::size_t at);
 
 private:
     struct pointer {
@@ -58,8 +62,15 @@ private:
     kernel const& k_;
     indented_text& text_;
     typed_functions& functions_;
-    std::vector<pointer> pointers_; // of the block
-    int next_pointer_ = 0, next_tile_ = 0;
+    struct lane_read {
+        std::size_t at; // of the broadcast
+        int vector;
+        std::int32_t lane;
+    };
+
+    std::vector<pointer> pointers_;     // of the block
+    std::vector<lane_read> lanes_read_; // those of the block that are lanes of a vector which is read
+    int next_pointer_ = 0, next_tile_ = 0, next_vector_ = 0;
 };
 
 } // namespace gsub::codegen::detail

@@ -124,6 +124,23 @@ GSUB_LAZY_BODY bool memory_writer::transposed_loads(std::vector<instruction> con
     return true;
 }
 
+GSUB_LAZY_BODY bool memory_writer::lane_broadcast(std::vector<instruction> const& code, std::size_t at) {
+    auto const define_lane = [&](lane_read const& r) {
+        define(text_, code[at].result,
+               format_text("lane_of_{}(q{}, {}, {})", k_.lanes, r.vector, r.lane, place_of(code[at])));
+        return true;
+    };
+    for (auto const& r : lanes_read_)
+        if (r.at == at) return define_lane(r);
+    auto const group = broadcast_lanes(k_, code, at);
+    if (group.empty()) return false;
+    text_.line(format_text("lanes_of_{}(q{}, {})", k_.lanes, next_vector_, place_of(code[at])));
+    for (std::size_t lane = 0; lane < group.size(); ++lane)
+        lanes_read_.push_back({group[lane], next_vector_, static_cast<std::int32_t>(lane)});
+    ++next_vector_;
+    return define_lane(lanes_read_[lanes_read_.size() - group.size()]);
+}
+
 // Where the first lane of an instruction is, or what is so many elements further.
 GSUB_LAZY_BODY std::string memory_writer::place_of(instruction const& i, std::int64_t further) {
     auto const first = place_in_first_entry(i.buffer, i.offset + affine{further});

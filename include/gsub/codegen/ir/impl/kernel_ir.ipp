@@ -114,6 +114,24 @@ GSUB_LAZY_BODY std::string to_string(kernel const& k) {
 
 namespace detail {
 
+// Those among the instructions from `first` on that read like it, one element after another: one for each lane. Empty
+// where some are missing.
+template <class Alike>
+std::vector<std::size_t> neighbours(kernel const& k, std::vector<instruction> const& code, std::size_t first,
+                                    Alike const& alike) {
+    auto const& i = code[first];
+    std::vector<std::size_t> reads(static_cast<std::size_t>(k.lanes), code.size());
+    for (auto at = first; at < code.size(); ++at) {
+        auto const& o = code[at];
+        if (!alike(o) || o.type != i.type || o.buffer != i.buffer) continue;
+        auto const distance = o.offset - i.offset;
+        if (!distance.is_constant() || distance.constant() < 0 || distance.constant() >= k.lanes) continue;
+        reads[static_cast<std::size_t>(distance.constant())] = at;
+    }
+    if (std::find(reads.begin(), reads.end(), code.size()) != reads.end()) reads.clear();
+    return reads;
+}
+
 GSUB_LAZY_BODY std::vector<std::size_t> transposable_loads(kernel const& k, std::vector<instruction> const& code,
                                                            std::size_t first) {
     auto const is_strided = [](instruction const& i) {
@@ -121,17 +139,22 @@ GSUB_LAZY_BODY std::vector<std::size_t> transposable_loads(kernel const& k, std:
     };
     auto const& i = code[first];
     if (!is_strided(i) || k.lanes < 2 || k.buffers[static_cast<std::size_t>(i.buffer)].written) return {};
-    std::vector<std::size_t> loads(static_cast<std::size_t>(k.lanes), code.size());
-    for (auto at = first; at < code.size(); ++at) {
-        auto const& o = code[at];
-        if (!is_strided(o) || o.type != i.type || o.buffer != i.buffer || o.stride != i.stride || o.lanes != i.lanes)
-            continue;
-        auto const distance = o.offset - i.offset;
-        if (!distance.is_constant() || distance.constant() < 0 || distance.constant() >= k.lanes) continue;
-        loads[static_cast<std::size_t>(distance.constant())] = at;
-    }
-    if (std::find(loads.begin(), loads.end(), code.size()) != loads.end()) loads.clear();
-    return loads;
+    return neighbours(k, code, first, [&](instruction const& o) {
+        return is_strided(o) && o.stride == i.stride && o.lanes == i.lanes;
+    });
+}
+
+GSUB_LAZY_BODY std::vector<std::size_t> broadcast_lanes(kernel const& k, std::vector<instruction> const& code,
+                                                        std::size_t first) {
+    auto const is_broadcast = [](instruction const& i) {
+        return i.op == opcode::broadcast && i.type == dtype::f32 && i.predicate.empty() && i.operands[0] < 0;
+    };
+    if (k.lanes != 4 || !is_broadcast(code[first])) return {};
+    auto const is_stored = [&](instruction const& i) {
+        return i.op == opcode::store && i.buffer == code[first].buffer;
+    };
+    if (std::any_of(code.begin(), code.end(), is_stored)) return {};
+    return neighbours(k, code, first, is_broadcast);
 }
 
 } // namespace detail

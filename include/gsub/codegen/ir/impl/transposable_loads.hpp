@@ -1,4 +1,4 @@
-// transposable_loads: strided loads that together read a tile, which can be read by rows and exchanged in registers.
+// Reads of a block that together read whole vectors: strided loads of a tile, broadcasts of one element after another.
 #pragma once
 
 #include <gsub/codegen/ir/kernel_ir.hpp>
@@ -13,5 +13,12 @@ namespace gsub::codegen::detail {
 /// read. Row l of the tile is what lane l of all of them reads. *Complexity* linear.
 GSUB_LAZY [[nodiscard]] std::vector<std::size_t>
 transposable_loads(kernel const& k, std::vector<instruction> const& code, std::size_t first);
+
+/// Numbers of the broadcasts from `code[first]` on that read f32 one element after another, by their distance from the
+/// first: as many as registers have lanes. Empty where some are missing, where the block stores what they read, or
+/// where registers have other than 4 lanes: no instruction set with wider ones multiplies by a lane. *Complexity*
+/// linear.
+GSUB_LAZY [[nodiscard]] std::vector<std::size_t> broadcast_lanes(kernel const& k, std::vector<instruction> const& code,
+                                                                 std::size_t first);
 
 } // namespace gsub::codegen::detail
