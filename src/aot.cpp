@@ -9,5 +9,7 @@
 #include <gsub/aot/impl/text_project.ipp>
 #include <gsub/aot/impl/text_prologue.ipp>
 #include <gsub/aot/impl/text_runner.ipp>
+#include <gsub/aot/impl/text_variants.ipp>
 #include <gsub/aot/impl/text_weights.ipp>
+#include <gsub/aot/impl/variants.ipp>
 #include <gsub/aot/impl/weights.ipp>

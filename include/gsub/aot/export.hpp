@@ -3,8 +3,10 @@
 
 #include <gsub/core/result.hpp>
 #include <gsub/runtime/program.hpp>
+#include <gsub/target/isa.hpp>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +52,21 @@ GSUB_LAZY [[nodiscard]] std::string exported_name(std::string_view text);
 GSUB_LAZY [[nodiscard]] result<export_report> export_program(runtime::program const& p, std::string const& folder,
                                                              export_options const& options = {});
 
+/// Variant: a model's program for an instruction set. Both are referred to.
+struct export_variant {
+    isa const* set = nullptr;
+    runtime::program const* what = nullptr;
+};
+
+/// AOT export for several instruction sets of one architecture: a folder as `export_program` writes it, with one C API
+/// and one file of weights, and a library for each variant in a folder of its own. A context is of the widest set that
+/// the processor has. `export_report` counts the kernels and weights of all, and the memory and steps of one. *Errors*
+/// as `export_program`; `usage` where there is no variant, one set is there twice, sets are of two architectures, or
+/// inputs and outputs differ.
+GSUB_LAZY [[nodiscard]] result<export_report> export_variants(std::span<export_variant const> variants,
+                                                              std::string const& folder,
+                                                              export_options const& options = {});
+
 /// Checks the name and the folder of an export before a program is made for it; writes nothing. *Errors* those of
 /// `export_program` for them.
 GSUB_LAZY [[nodiscard]] result<void> check_export(std::string const& folder, export_options const& options = {});
@@ -67,6 +84,8 @@ GSUB_LAZY [[nodiscard]] result<void> check_export(std::string const& folder, exp
 #include <gsub/aot/impl/text_project.ipp>
 #include <gsub/aot/impl/text_prologue.ipp>
 #include <gsub/aot/impl/text_runner.ipp>
+#include <gsub/aot/impl/text_variants.ipp>
 #include <gsub/aot/impl/text_weights.ipp>
+#include <gsub/aot/impl/variants.ipp>
 #include <gsub/aot/impl/weights.ipp>
 #endif

@@ -41,60 +41,80 @@ GSUB_LAZY void check_folder(std::string const& folder) {
             problem{error_code::usage, {}, {}, format_text("{} has other things in it", folder), "a new folder"}};
 }
 
+// A model to be written: its kernels, weights and sources. Refers to the program and the options.
+template <class = void>
+struct exported_model {
+    exported_model(runtime::program const& p, export_options const& options)
+        : program(p), kernels(p), weights(p, kernels), source(p, options, kernels, weights) {}
+    exported_model(exported_model const&) = delete;
+
+    runtime::program const& program;
+    exported_kernels<> kernels;
+    exported_weights<> weights;
+    exported_source<> source;
+};
+
 // The folder of an exported model.
 template <class = void>
 class export_folder {
 public:
-    export_folder(runtime::program const& p, std::string const& folder, export_options const& options)
-        : p_(p), folder_(folder), options_(options) {}
+    export_folder(std::string const& folder, export_report& report) : folder_(folder), report_(report) {}
 
-    export_report run() {
-        check_model_name(options_.name);
-        exported_kernels<> const kernels{p_};
-        exported_weights<> const weights{p_, kernels};
-        exported_source<> const source{p_, options_, kernels, weights};
-        prepare_folder();
-        weights.write(at("weights.bin"));
-        report_.files.emplace_back("weights.bin");
-        report_.kernels = kernels.sources().size();
-        for (std::size_t i = 0; i < report_.kernels; ++i) write(format_text("kernel-{}.cpp", i), source.kernel(i));
-        write(options_.name + ".h", source.text(export_header));
-        write(options_.name + ".cpp", source.source());
-        write("main.c", source.text(export_demo));
-        write("README.txt", source.readme());
-        write("CMakeLists.txt", source.cmake());
-        remove_kernels_from(report_.kernels);
-        report_.steps = p_.steps.size();
-        report_.weight_bytes = weights.size();
-        report_.arena_bytes = source.arena_size();
-        return std::move(report_);
-    }
-
-private:
-    std::string at(std::string_view file) const { return (std::filesystem::path{folder_} / file).string(); }
-    void write(std::string file, std::string_view contents) {
-        io::write_file(at(file), contents).value();
-        report_.files.push_back(std::move(file));
-    }
-
-    void prepare_folder() {
+    // Makes it, or checks that it may be written.
+    void prepare() const {
         std::error_code failed;
         std::filesystem::create_directories(folder_, failed);
         if (failed) throw error{error_code::environment, format_text("{}: {}", folder_, failed.message())};
         check_folder(folder_);
     }
-    // Those of a larger model that was here before.
-    void remove_kernels_from(std::size_t i) const {
-        std::error_code ignored;
-        for (;; ++i)
-            if (!std::filesystem::remove(std::filesystem::path{folder_} / format_text("kernel-{}.cpp", i), ignored))
-                break;
+    void write(std::string file, std::string_view contents) {
+        io::write_file(at(file), contents).value();
+        report_.files.push_back(std::move(file));
+    }
+    // The library, in a folder below this one or (empty) in itself.
+    void write_library(exported_model<> const& m, std::string const& name, std::string const& below) {
+        auto const count = m.kernels.sources().size();
+        auto const own = below.empty() ? std::string{} : below + "/";
+        for (std::size_t i = 0; i < count; ++i) write(format_text("{}kernel-{}.cpp", own, i), m.source.kernel(i));
+        write(format_text("{}{}.h", own, name), m.source.text(export_header));
+        write(format_text("{}{}.cpp", own, name), m.source.source());
+        write(own + "CMakeLists.txt", m.source.cmake(!below.empty()));
+        remove_kernels_from(own, count);
+        report_.kernels += count;
+        report_.steps = m.program.steps.size();
+        report_.arena_bytes = std::max(report_.arena_bytes, m.source.arena_size());
+    }
+    // The weights of models one after another, each where a part of a file can be mapped; where they begin, and the
+    // size of all.
+    std::vector<std::size_t> write_weights(std::vector<exported_model<> const*> const& models) {
+        constexpr std::size_t page = 1 << 16; // the largest that Linux has for files
+        io::output_file file{at("weights.bin")};
+        std::vector<std::size_t> places;
+        for (auto const* const m : models) {
+            auto const size = static_cast<std::size_t>(file.written());
+            auto const place = (size + page - 1) / page * page;
+            file.write(std::string(place - size, '\0'));
+            places.push_back(place);
+            m->weights.write(file);
+        }
+        report_.weight_bytes = static_cast<std::size_t>(file.written());
+        places.push_back(report_.weight_bytes);
+        file.commit();
+        report_.files.emplace_back("weights.bin");
+        return places;
     }
 
-    runtime::program const& p_;
+private:
+    std::string at(std::string_view file) const { return (std::filesystem::path{folder_} / file).string(); }
+    // Those of a larger model that was here before.
+    void remove_kernels_from(std::string const& below, std::size_t i) const {
+        std::error_code ignored;
+        for (;; ++i)
+            if (!std::filesystem::remove(at(format_text("{}kernel-{}.cpp", below, i)), ignored)) break;
+    }
+
     std::string const& folder_;
-    export_options const& options_;
-    export_report report_;
+    export_report& report_;
 };
 
 } // namespace detail
@@ -110,7 +130,16 @@ GSUB_LAZY_BODY result<void> check_export(std::string const& folder, export_optio
 GSUB_LAZY_BODY result<export_report> export_program(runtime::program const& p, std::string const& folder,
                                                     export_options const& options) {
     try {
-        return detail::export_folder<>{p, folder, options}.run();
+        detail::check_model_name(options.name);
+        detail::exported_model<> const model{p, options};
+        export_report report;
+        detail::export_folder<> to{folder, report};
+        to.prepare();
+        to.write_weights({&model});
+        to.write_library(model, options.name, {});
+        to.write("main.c", model.source.text(detail::export_demo));
+        to.write("README.txt", model.source.readme());
+        return report;
     } catch (error const& e) { return e; }
 }
 

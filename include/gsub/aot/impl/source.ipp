@@ -76,11 +76,16 @@ public:
             out += format_text("void {}(void* const*, long, long);\n", kernel_name(i));
         out += "}\n";
         out += export_step_types;
-        out += tensors("inputs_", p_.inputs, p_.input_names) + tensors("outputs_", p_.outputs, p_.output_names);
-        return out + steps() + text(export_weights_reader) + text(export_runner);
+        return out + tensors() + steps() + text(export_weights_reader) + text(export_runner);
     }
 
-    std::string cmake() const {
+    // The tables `inputs_` and `outputs_`, with a row more.
+    std::string tensors() const {
+        return tensors("inputs_", p_.inputs, p_.input_names) + tensors("outputs_", p_.outputs, p_.output_names);
+    }
+
+    // `is_part`: of a library with other variants.
+    std::string cmake(bool is_part) const {
         std::string kernels, flags;
         std::map<std::string, std::string> groups; // options to files
         for (std::size_t i = 0; i < kernels_.sources().size(); ++i) {
@@ -103,6 +108,7 @@ public:
                 ? std::string{}
                 : filled_in(export_functions, {{"name", options_.name}, {"functions", functions_text()}});
         return export_mark + filled_in(export_cmake, {{"name", options_.name},
+                                                      {"kind", is_part ? " STATIC" : ""},
                                                       {"kernels", kernels},
                                                       {"flags", flags},
                                                       {"threads", threads},
@@ -134,6 +140,13 @@ public:
              {"arena", format_text("{}", arena_.size)},
              {"weights", format_text("{}", weights_.size())},
              {"processor", processor.empty() ? "any processor" : processor}});
+    }
+
+    // The functions of the application, separated by commas.
+    std::string functions_text() const {
+        std::string out;
+        for (auto const& f : kernels_.functions()) out += format_text("{}{}", out.empty() ? "" : ", ", f);
+        return out;
     }
 
 private:
@@ -172,12 +185,6 @@ private:
         number("weights_magic", weights_magic);
         number("weights_version", weights_version);
         number("weights_model", weights_.model());
-        return out;
-    }
-    // The functions of the application, separated by commas.
-    std::string functions_text() const {
-        std::string out;
-        for (auto const& f : kernels_.functions()) out += format_text("{}{}", out.empty() ? "" : ", ", f);
         return out;
     }
     std::string kernel_name(std::size_t i) const { return format_text("{}_kernel_{}", options_.name, i); }

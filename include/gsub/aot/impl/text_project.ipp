@@ -181,7 +181,7 @@ if(NOT CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
 endif()
 
 set(@name@_kernels@kernels@)
-add_library(@name@ @name@.cpp ${@name@_kernels})
+add_library(@name@@kind@ @name@.cpp ${@name@_kernels})
 target_compile_features(@name@ PRIVATE cxx_std_17)
 target_include_directories(@name@ PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 # Kernels of different instruction sets stay apart.
@@ -220,6 +220,13 @@ main.c       an example: @name@_demo runs the model on .npy files
 @signature@@functions@
 A run takes @arena@ bytes of memory beside @weights@ bytes of weights, inputs and outputs.
 It needs GCC or Clang with C++17, Linux, @processor@.
+)text";
+
+// Behind it, where there are variants.
+inline constexpr char const* export_readme_of_variants = R"text(
+Folders are variants of the model for instruction sets: @variants@.
+A context is of the first that the processor has; weights.bin has the weights of all, @weights@ bytes. What is told above of
+a run and of the processor is of the widest.
 )text";
 
 } // namespace gsub::aot::detail

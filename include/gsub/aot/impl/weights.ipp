@@ -80,12 +80,11 @@ public:
     // Of a value behind the header.
     [[nodiscard]] std::size_t place(std::size_t value) const noexcept { return places_[value]; }
 
-    void write(std::string const& path) const {
+    void write(io::output_file& file) const {
         weights_digest<> digest;
         for (auto v : constants_) digest.add(p_.values[v].data.raw());
         std::uint64_t const head[8] = {weights_magic, weights_version, size_, model_, digest.finish(), 0, 0, 0};
         static_assert(sizeof head == header);
-        io::output_file file{path};
         file.write(std::as_bytes(std::span{head}));
         std::byte const zeros[64] = {};
         for (auto v : constants_) {
@@ -93,7 +92,6 @@ public:
             file.write(raw);
             file.write(std::span{zeros}.first(rounded(raw.size()) - raw.size()));
         }
-        file.commit();
     }
 
     [[nodiscard]] static std::size_t rounded(std::size_t n) noexcept { return (n + 63) / 64 * 64; }
