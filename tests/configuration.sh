@@ -27,8 +27,8 @@ group of the networks|types of the networks|every rule fires, all its preference
 kernels|networks of every width and depth|depends? on (its|their) seed|has the published|query, key and value of each \
 layer|small ResNet-18 and|features of known networks|optimize tells what it did|every cost and choice|goes on from its trace|\
 computes the pixels alone|cycles are scheduled where|machine that is named|time, that of their groups|groups cost \
-what the kernels|predicted by their assembly|calibration gives rates|undefined-behaviour sanitizers object|on an \
-emulated processor|casts between any two|arithmetic behind a conv|Winograd kernels have NaN|groups of every \
+what the kernels|predicted by their assembly|calibration gives rates|undefined-behaviour sanitizers object|an \
+emulated processor|widest of them does|three quarters of the inner|casts between any two|arithmetic behind a conv|Winograd kernels have NaN|groups of every \
 width|whatever groups its passes|channels last are neither|(depth|rows of pixels) have kernels|takes? images of any \
 size|survive ONNX|layers of (networks|images that have depth) are right|blocks of channels are joined|activation of \
 a convolution is|weights cannot take are|rows and pixels are no|bench times runs|is calibrated \

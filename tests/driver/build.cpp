@@ -4,6 +4,7 @@
 #include <gsub/codegen/ir/kernel_ir.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/driver/build.hpp>
+#include <gsub/driver/run_passes.hpp>
 #include <gsub/ir/builder.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/models/network_builder.hpp>
@@ -541,6 +542,15 @@ TEST_CASE("an If between kernels runs the branch that its condition says") {
     b.outputs({net.relu("s", net.conv("b", same, {8, {3, 3}, {1, 1}, {1, 1}, 1, true})), b.add<ops::exp>(open)});
     m.add("main", std::move(g));
     CHECK_FALSE(build(m.find("main")->body, evaluators, host())); // its branches are functions of the module
+    auto passed = m; // functions of groups, which are put in one graph again
+    pass_context cx;
+    CHECK(run_passes(passed, compiler_passes(), "default, fuse-ops", cx));
+    for (auto const taken : {true, false}) {
+        std::vector const inputs{random_inputs(m.find("main")->body, 3)[0], tensor::scalar(taken)};
+        auto const want = evaluate_module(m, evaluators, inputs).value();
+        auto const got = evaluate_module(passed, evaluators, inputs).value();
+        for (std::size_t i = 0; i < 2; ++i) CHECK(compare(got[i], want[i]).value().max_relative < 1e-4);
+    }
     for (auto const groups : {grouping::by_kernels, grouping::by_passes}) {
         auto const e = build(m, evaluators, host(), {}, groups).value();
         std::size_t kernels = 0;

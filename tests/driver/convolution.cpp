@@ -108,6 +108,18 @@ TEST_CASE("the activation of a convolution is part of its kernel, whatever it is
         }
 }
 
+TEST_CASE("an infinite bound that every number passes is what a convolution's results become") {
+    constexpr auto endless = std::numeric_limits<double>::infinity();
+    using clip = attributes_of<ops::clip>;
+    for (auto const& bounds : {clip{.min = endless, .max = 6}, clip{.min = 0, .max = -endless},
+                               clip{.min = -endless, .max = 0.5}, clip{.min = -0.5, .max = endless}}) {
+        CAPTURE(bounds.min, bounds.max);
+        network n;
+        n.net.output(graph_builder{n.g}.add<ops::clip>(bounds, {n.y}), "y");
+        CHECK(error_of(n.g, built(n.g)) < 1e-5);
+    }
+}
+
 TEST_CASE("arithmetic behind a convolution is part of its kernel") {
     using make = value_id (*)(network&);
     for (make const behind : {

@@ -328,6 +328,23 @@ TEST_CASE("a graph with an If and without its module is refused at export") {
     CHECK(r.error().message().find("save the module") != std::string::npos);
 }
 
+TEST_CASE("powers of integers that ONNX has none of are written as those of 64 bits, and wrap alike") {
+    for (auto const element : {dtype::u8, dtype::i8, dtype::u16, dtype::i16, dtype::u32, dtype::u64, dtype::i32}) {
+        CAPTURE(to_string(element));
+        graph g;
+        graph_builder b{g};
+        auto const x = b.input(element, {7}, "x");
+        b.outputs({b.add<ops::pow>(b.constant(tensor::from<std::int64_t>({1}, {2}).converted_to(element)), x)}, {"y"});
+        auto const text = written(g);
+        for (auto const& n : model_in(text).graph.nodes)
+            CHECK((n.op_type != "Pow" || (n.inputs[1] == "x") == (element == dtype::i32)));
+        auto const again = loaded(text);
+        auto const shifts = tensor::from<std::int64_t>({7}, {0, 1, 5, 7, 8, 15, 31}).converted_to(element);
+        CHECK(evaluate_graph(again, std::array{shifts}).value()[0].hash() ==
+              evaluate_graph(g, std::array{shifts}).value()[0].hash());
+    }
+}
+
 TEST_CASE("named and unknown dimensions are written as such") {
     graph g;
     graph_builder b{g};

@@ -421,6 +421,27 @@ TEST_CASE("an If of unknown condition is opaque in a graph and calls two functio
     }
 }
 
+TEST_CASE("the results of an opaque If have the types that both branches declare, as far as they are alike") {
+    auto const branch = [](std::string const& op, int type, std::vector<w::size> const& dims) {
+        w::model m;
+        m.add(op, {"x"}, {op});
+        m.outputs = {w::value(op, type, dims)};
+        return m.graph();
+    };
+    auto const type = [&](std::string const& yes, std::string const& no) {
+        w::model m;
+        m.in("x", {2, 3}).in("flag", {}, w::boolean);
+        m.add("If", {"flag"}, {"v"}, {w::graph("then_branch", yes), w::graph("else_branch", no)});
+        auto const g = loaded(m.add("Relu", {"v"}, {"y"}).out("y"));
+        CHECK(loaded(model_checks::written(g)).type(g.output(0)) == g.type(g.output(0)));
+        return to_string(g.type(g.output(0)));
+    };
+    CHECK(type(branch("Tanh", w::f32, {2, 3}), branch("Neg", w::f32, {2, 3})) == "f32[2,3]");
+    CHECK(type(branch("Tanh", w::f32, {2, 3}), branch("Neg", w::f32, {2, 4})) == "f32[2,?]");
+    CHECK(type(branch("Tanh", w::f32, {2, 3}), branch("Neg", w::f32, {6})) == "f32[*]");
+    CHECK(type(branch("Tanh", w::f32, {2, 3}), branch("Neg", w::i64, {2, 3})) == "?[*]");
+}
+
 TEST_CASE("faults in a branch are told with the branch's node, and so is a missing branch") {
     auto const refused = [](std::string const& then_branch, std::string_view words) {
         w::model m;
@@ -664,6 +685,10 @@ TEST_CASE("sizes of inputs that no tensor can have are refused") {
     CHECK(says(input({"n", largest}), error_code::invalid_input, "a dimension of"));
     CHECK(says(input({std::int64_t{1} << 40, std::int64_t{1} << 40}), error_code::unsupported, "2^62 elements"));
     CHECK(model_checks::read(input({0, largest >> 1})));
+    w::model product;
+    product.in("a", {std::int64_t{1} << 32, 1}).in("b", {1, std::int64_t{1} << 32});
+    product.add("Mul", {"a", "b"}, {"y"}).out("y");
+    CHECK(says(product, error_code::invalid_input, "2^62 elements"));
 }
 
 TEST_CASE("a declared type that contradicts inference is noted, and inference stands") {

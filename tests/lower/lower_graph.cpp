@@ -66,6 +66,23 @@ TEST_CASE("what cannot be lowered is refused by name") {
                Catch::Matchers::Contains("node \"x\"") && Catch::Matchers::Contains("static shapes"));
 }
 
+TEST_CASE("what is larger than the evaluator computes is refused before anything is planned") {
+    using namespace kernel_graphs;
+    any_graph const large = graph_of(R"(
+        %0 "x": f32[65536,1] = input
+        %1 "y": f32[1,131072] = input
+        %2 "s": f32[65536,131072] = Add(%0, %1)
+        %3 "r": f32[65536,131072] = Relu(%2)
+        return %3
+    )");
+    auto const made = lower_graph(large, evaluators, isa::avx512);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code() == error_code::unsupported);
+    CHECK(made.error().problems().size() == 2);
+    CHECK_THAT(made.error().message(),
+               Catch::Matchers::Contains("node \"s\"") && Catch::Matchers::Contains("f32[65536,131072]"));
+}
+
 TEST_CASE("without the layout pass each kernel changes layouts for itself, and with it types decide") {
     using namespace kernel_graphs;
     graph g;

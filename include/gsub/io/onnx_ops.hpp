@@ -223,9 +223,12 @@ template <>
 struct onnx_traits<ops::sum> : detail::onnx_since<8> {
     static value_id import(onnx_import_context& cx);
 };
+/// Powers of integers that ONNX has none of are written as those of i64, which wrap alike.
 template <>
 struct onnx_traits<ops::pow> : detail::onnx_since<7> {
     static value_id import(onnx_import_context& cx);
+    static void write(onnx_export_context& cx);
+    static std::int64_t needed_opset(any_graph const& g, node_id n);
 };
 /// A remainder of integers becomes the graph of a division.
 template <>

@@ -6,6 +6,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -30,7 +31,9 @@ public:
     /// Goes to the next field; false at the end.
     bool next() {
         if (pending_) guarded([&] { reader_.skip(); });
+        auto const rest = reader_.data();
         pending_ = guarded([&] { return reader_.next(); });
+        if (pending_) refuse_wide({rest.data(), rest.size()});
         return pending_;
     }
     [[nodiscard]] std::uint32_t field() const noexcept { return reader_.tag(); }
@@ -97,6 +100,13 @@ public:
     }
 
 private:
+    // Tags and lengths have 32 bits; of what has more, protozero would keep the low ones.
+    void refuse_wide(std::string_view field) const {
+        std::uint64_t tag = 0, length = 0;
+        auto const read = read_varint(field.data(), field.size(), tag);
+        if (is_bytes()) read_varint(field.data() + read, field.size() - read, length);
+        if (std::max(tag, length) >> 32) detail::malformed("malformed protobuf: a tag or length has more than 32 bits");
+    }
     template <class F>
     static auto guarded(F&& f) -> decltype(f()) {
         try {

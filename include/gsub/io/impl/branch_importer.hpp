@@ -35,6 +35,7 @@ struct imported_node {
     value_id made{};                   // its first result; not valid where the node must stay opaque
     std::optional<problem> reason{};   // why it must
     small_vector<value_id, 4> given{}; // results that are values of other nodes; not valid where they are not
+    std::vector<type_id> types{};      // of results that nothing else declares, where it stays opaque
 };
 
 /// A node whose results are all values of other nodes. Without results it stands for a constant that nothing reads.
@@ -63,6 +64,7 @@ public:
 
 private:
     imported_branch import_branch(std::uint32_t node, std::string_view graph);
+    std::vector<type_id> common_types(std::string_view first, std::string_view second) const;
     std::string add_function(std::string name, any_graph body);
     std::vector<value_id> insert(imported_branch const& branch);
 

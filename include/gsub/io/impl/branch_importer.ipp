@@ -63,7 +63,8 @@ imported_node branch_importer<T>::import(std::uint32_t node, std::vector<value_i
                                   {},
                                   functions ? "gsub does not know this operator"
                                             : "which branch it takes is not known, and a graph has no functions",
-                                  functions ? "" : "load_onnx_module gives a module"}};
+                                  functions ? "" : "load_onnx_module gives a module"},
+                .types = common_types(branches[0], branches[1])};
     std::vector<value_id> passed; // the same for both
     std::string names[2];
     for (int which : {1, 0}) {
@@ -75,6 +76,23 @@ imported_node branch_importer<T>::import(std::uint32_t node, std::vector<value_i
         passed = std::move(branch.passed);
     }
     return {.made = {add_if(values_.graph(), *functions, operands[0], names[1], names[0], passed), 0}};
+}
+
+// What two branches declare alike of each of their results.
+template <class T>
+std::vector<type_id> branch_importer<T>::common_types(std::string_view first, std::string_view second) const {
+    auto const one = parse_onnx_graph(first), other = parse_onnx_graph(second);
+    std::vector<type_id> types;
+    for (std::size_t i = 0; i < std::min(one.outputs.size(), other.outputs.size()); ++i) {
+        auto a = values_.type_of(one.outputs[i]);
+        auto const b = values_.type_of(other.outputs[i]);
+        if (a.element != b.element) a = {};
+        if (!a.ranked || !b.ranked || a.rank() != b.rank()) a.ranked = false, a.dims.clear();
+        for (std::size_t d = 0; a.ranked && d < a.rank(); ++d)
+            if (a.dims[d] != b.dims[d]) a.dims[d] = dim{};
+        types.emplace_back(a);
+    }
+    return types;
 }
 
 // Adds a function under a name like this one that is free.

@@ -57,7 +57,7 @@ private:
     void make_node(std::uint32_t i);
     imported_node import_node(std::uint32_t i, std::vector<value_id> const& operands, std::size_t results);
     node_id make_opaque(std::uint32_t i, std::vector<value_id> operands, std::span<std::string_view const> outputs,
-                        problem const& reason);
+                        imported_node const& made);
     void report_opaque();
 
     import_task task_;

@@ -207,7 +207,7 @@ void onnx_importer<T>::make_node(std::uint32_t i) {
                              node.reason->hint}};
     auto const& given = node.given;
     if (!node.made.valid())
-        node.made = {make_opaque(i, operands, outputs, *node.reason), 0};
+        node.made = {make_opaque(i, operands, outputs, node), 0};
     else if (given.empty() || !given[0].valid())
         node.made = values_.folded(node.made, outputs.size());
     for (std::uint32_t port = 0; port < outputs.size(); ++port) {
@@ -274,7 +274,8 @@ imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_i
 
 template <class T>
 node_id onnx_importer<T>::make_opaque(std::uint32_t i, std::vector<value_id> operands,
-                                      std::span<std::string_view const> outputs, problem const& reason) {
+                                      std::span<std::string_view const> outputs, imported_node const& made) {
+    auto const& reason = *made.reason;
     auto const& n = task_.model.graph.nodes[i];
     // The node without the names that the graph itself keeps; in place of its inputs, the captured names.
     std::string blob;
@@ -289,7 +290,7 @@ node_id onnx_importer<T>::make_opaque(std::uint32_t i, std::vector<value_id> ope
     opaque_[shown_operator(n.domain, n.op_type)].push_back(reason.reason);
     return values_.add_opaque(
         {.domain = std::string{n.domain}, .op_type = std::string{n.op_type}, .reason = reason.reason}, blob, operands,
-        outputs);
+        outputs, as_span(made.types));
 }
 
 template <class T>

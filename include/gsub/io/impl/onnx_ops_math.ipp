@@ -91,6 +91,26 @@ GSUB_INLINE value_id onnx_traits<ops::pow>::import(onnx_import_context& cx) {
     return cx.add<ops::cast>({.to = base}, {cx.builder().add<ops::pow>(wide(0, base), wide(1, exponent))});
 }
 
+GSUB_INLINE std::int64_t onnx_traits<ops::pow>::needed_opset(any_graph const& g, node_id n) {
+    return is_floating(g.type({n, 0}).element) ? 7 : 12;
+}
+
+GSUB_INLINE void onnx_traits<ops::pow>::write(onnx_export_context& cx) {
+    auto const element = cx.graph().type({cx.node(), 0}).element;
+    if (!is_integer(element) || element == dtype::i32 || element == dtype::i64) return cx.write_by_fields();
+    auto const cast = [&](std::string const& from, std::string const& to, dtype as) {
+        cx.write("Cast", {&from, 1}, {&to, 1}, [&](onnx_attribute_writer& w) { w.integer("to", info(as).onnx); });
+    };
+    auto wide = cx.operands();
+    for (auto& name : wide) {
+        auto const narrow = name;
+        cast(narrow, name = cx.fresh_name("wide"), dtype::i64);
+    }
+    auto const power = cx.fresh_name("power");
+    cx.write("Pow", wide, {&power, 1});
+    cast(power, cx.result(), element);
+}
+
 // What a division leaves has the sign of the divisor or, as in C, of the dividend.
 GSUB_INLINE value_id onnx_traits<ops::remainder>::import(onnx_import_context& cx) {
     detail::function_writer const to{cx};

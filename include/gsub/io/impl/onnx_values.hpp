@@ -66,13 +66,15 @@ public:
     [[nodiscard]] std::optional<bool> known_truth(value_id v) const;
     /// A value all of whose elements are known needs no computation.
     [[nodiscard]] value_id folded(value_id v, std::size_t results);
-    /// An opaque node, which `node` serialises.
+    /// An opaque node, which `node` serialises. `types`: of results without a declaration, as far as they are known.
     node_id add_opaque(attributes_of<ops::opaque> const& attributes, std::string_view node,
-                       std::span<value_id const> operands, std::span<std::string_view const> results);
+                       std::span<value_id const> operands, std::span<std::string_view const> results,
+                       std::span<type_id const> types = {});
+    /// The type that a file declares of a value.
+    [[nodiscard]] tensor_type type_of(onnx_value const& v) const;
 
 private:
     static constexpr std::int64_t max_size = std::int64_t{1} << 62; // of a dimension
-    [[nodiscard]] tensor_type type_of(onnx_value const& v) const;
     type_id declared_type(std::string_view name);
     void remember_if_foreign(onnx_value const& v);
     void check_weight(onnx_value const& v);

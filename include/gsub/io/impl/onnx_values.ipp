@@ -160,9 +160,13 @@ value_id onnx_values<T>::opaque_constant(onnx_tensor const& t, std::string_view 
 
 template <class T>
 node_id onnx_values<T>::add_opaque(attributes_of<ops::opaque> const& attributes, std::string_view node,
-                                   std::span<value_id const> operands, std::span<std::string_view const> results) {
+                                   std::span<value_id const> operands, std::span<std::string_view const> results,
+                                   std::span<type_id const> known) {
     std::vector<type_id> types;
-    for (auto name : results) types.push_back(declared_type(name));
+    for (auto name : results) {
+        types.push_back(declared_type(name));
+        if (types.back() == type_id{} && types.size() <= known.size()) types.back() = known[types.size() - 1];
+    }
     auto blob = tensor::from<std::uint8_t>(ints{static_cast<std::int64_t>(node.size())},
                                            std::span{reinterpret_cast<std::uint8_t const*>(node.data()), node.size()});
     return graph_.add_opaque(attributes, std::move(blob), operands, types);

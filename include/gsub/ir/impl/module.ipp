@@ -144,7 +144,7 @@ GSUB_LAZY std::vector<value_id> splice(any_graph& to, any_graph const& body, std
             std::span<value_id const> passed{operands.data(), operands.size()};
             if (body.is<ops::if_else>(n)) passed = passed.subspan(1); // behind the condition
             require_fit(body, n, callee, passed, to);
-            auto const results = splice(to, callee, passed, inlined, false, renamed);
+            auto const results = splice(to, callee, passed, nullptr, false); // it is flat, its branches are renamed
             for (std::uint32_t port = 0; port < results.size(); ++port) {
                 copies.stand({n, port}, results[port]);
                 if (named && to.name(results[port]).empty()) to.set_name(results[port], body.name({n, port}));

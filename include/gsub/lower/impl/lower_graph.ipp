@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/eval/evaluate.hpp>
 #include <gsub/eval/fold.hpp>
 #include <gsub/ir/legality.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
@@ -42,6 +43,26 @@ GSUB_LAZY [[nodiscard]] bool has_open_types(any_graph const& g) {
     });
 }
 
+// Values that types tell to be larger than the evaluator computes, one problem each: planning a kernel takes time by
+// its extents.
+GSUB_LAZY [[nodiscard]] std::vector<problem> too_large(any_graph const& g) {
+    std::vector<problem> found;
+    auto const limit = evaluate_options{}.max_bytes;
+    for (auto n : g.order())
+        for (std::uint32_t port = 0; port < g.result_count(n); ++port) {
+            auto const& t = g.type({n, port});
+            auto const count = t.is_static() ? t.elements() : std::int64_t{0};
+            if (count && static_cast<std::uint64_t>(*count) <= limit / std::max<std::size_t>(byte_size(t.element), 1))
+                continue;
+            found.push_back({error_code::unsupported,
+                             g.display_name(n),
+                             std::string{g.op(n).name},
+                             format_text("a result of type {} exceeds the limit of {} bytes", to_string(t), limit),
+                             {}});
+        }
+    return found;
+}
+
 // Refuses what cannot be lowered, and folds constants.
 GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table evaluators,
                        lowering_options const& options) {
@@ -51,6 +72,7 @@ GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table
     if (auto missing = not_computable(g, evaluators, nodes, options.branches.get()); !missing.empty())
         throw error{std::move(missing)};
     if (auto open = open_inputs(g); !open.empty()) throw error{std::move(open)};
+    if (auto large = too_large(g); !large.empty()) throw error{std::move(large)};
     fold_options folding;
     folding.max_weight_bytes = options.max_weight_bytes;
     folding.dequantize = true;

@@ -8,6 +8,7 @@
 #include <gsub/lower/impl/fuse_pool.ipp>
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -106,7 +107,9 @@ private:
             e.low = 0;
         } else if (g_.is<ops::clip>(n)) {
             auto const& a = g_.attributes<ops::clip>(n);
-            if (g_.operand_count(n) != 1) return std::nullopt;
+            constexpr auto infinity = std::numeric_limits<double>::infinity();
+            // An infinite bound on the wrong side is what every element becomes.
+            if (g_.operand_count(n) != 1 || a.min == infinity || a.max == -infinity) return std::nullopt;
             if (std::isfinite(a.min)) e.low = a.min;
             if (std::isfinite(a.max)) e.high = a.max;
         } else {

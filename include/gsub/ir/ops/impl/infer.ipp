@@ -122,6 +122,16 @@ GSUB_INLINE void infer_layouts(infer_context& cx) {
     }
 }
 
+// Refuses results that no tensor can have, where no operand is such a one already.
+GSUB_INLINE void check_elements(infer_context& cx) {
+    auto const overflows = [](tensor_type const& t) { return t.is_static() && !t.elements(); };
+    for (std::size_t i = 0; i < cx.operands(); ++i)
+        if (cx.has(i) && overflows(cx.type(i))) return;
+    for (std::size_t port = 0; port < cx.results(); ++port)
+        if (auto const& t = cx.result_type(port); overflows(t))
+            return cx.fail(format_text("result {} has more than 2^62 elements: {}", port, to_string(t)));
+}
+
 // Inference of a composite operator; needs graphs, hence defined with them (impl/decompose.ipp).
 void infer_by_decomposition(dialect const& d, std::uint16_t row, infer_context& cx);
 } // namespace detail
@@ -140,6 +150,7 @@ GSUB_INLINE void infer(dialect const& d, std::uint16_t row, infer_context& cx) {
     else
         cx.fail("has no type inference: specialise gsub::infer_shape or gsub::decompose for it");
     if (!cx.failed()) detail::infer_layouts(cx);
+    if (!cx.failed()) detail::check_elements(cx);
 }
 
 } // namespace gsub

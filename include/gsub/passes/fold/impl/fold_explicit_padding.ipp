@@ -79,6 +79,11 @@ private:
             return "a border that crops";
         for (std::size_t i : {std::size_t{0}, std::size_t{1}})
             if (border.pads[i] != 0 || border.pads[i + rank] != 0) return "a border around images or channels";
+        constexpr auto most = std::int64_t{1} << 31; // of a window's pads
+        for (std::size_t i = 0; i < spatial; ++i)
+            if (border.pads[i + 2] > most - window.pads[i] ||
+                border.pads[i + 2 + rank] > most - window.pads[i + spatial])
+                return "a border that is wider than windows have";
         return suits(window, n, pad);
     }
 

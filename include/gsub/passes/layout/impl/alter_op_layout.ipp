@@ -23,7 +23,7 @@ public:
         for (auto n : g_.order())
             if (asks(n)) ask(n, outcome);
         choice_.solve([&](node_id n, layout as) {
-            return incompatibility(as, g_.type({n, 0})).empty() &&
+            return incompatibility(as, g_.type({n, 0})).empty() && readable(n, as) &&
                    (g_.op(n).layouts != layout_policy::concatenates || joinable(n, as));
         });
         for (auto n : g_.inputs()) {
@@ -73,6 +73,21 @@ private:
     // Whether an operand may stay row-major beside blocked ones.
     [[nodiscard]] bool broadcasts(node_id n, value_id v) const {
         return g_.type(v).ranked && !(g_.type(v).dims == g_.type({n, 0}).dims);
+    }
+
+    // Whether the operands that an operator reads in its own layout can have it: the rank of what a convolution reads
+    // may be unknown where its result's is not.
+    [[nodiscard]] bool readable(node_id n, layout as) const {
+        auto const rule = g_.op(n).layouts;
+        auto const given = g_.operands(n);
+        for (std::size_t i = 0; i < given.size(); ++i) {
+            auto const row_major =
+                rule == layout_policy::propagates_first
+                    ? i > 0
+                    : rule == layout_policy::propagates && given[i].valid() && broadcasts(n, given[i]);
+            if (given[i].valid() && !row_major && !incompatibility(as, g_.type(given[i])).empty()) return false;
+        }
+        return true;
     }
 
     // Whether a layout may be chosen for an operator.

@@ -153,7 +153,7 @@ private:
         if (g_.is<ops::transpose>(n)) return turn(n);
         if (g_.op(n).category == op_category::elementwise && g_.op(n).layouts == layout_policy::propagates)
             return compute_elements(n);
-        if (g_.operand_count(n) == 0 || !ranked(g_.operand(n, 0))) return false;
+        if (g_.operand_count(n) == 0 || !g_.operand(n, 0).valid() || !ranked(g_.operand(n, 0))) return false;
         auto const x = g_.operand(n, 0);
         if (g_.is<ops::concat>(n)) {
             auto a = g_.attributes<ops::concat>(n);
