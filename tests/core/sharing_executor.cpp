@@ -102,7 +102,7 @@ TEST_CASE("a thread that comes late finds a loop that is under way, one that sle
     sharing_executor together{below};
     // On a machine that is busy the other thread may have left before the task began: then it is run again.
     auto helped = 0;
-    for (int attempt = 0; helped < 3 && attempt < 20; ++attempt)
+    for (int attempt = 0; helped < 3 && attempt < 1000; ++attempt)
         together.run_here([&] {
             helped = 0;
             for (int round = 0; round < 3; ++round) {
@@ -124,7 +124,7 @@ TEST_CASE("who waits for the last piece of a loop helps with the loops inside of
     sharing_executor together{below};
     std::atomic<std::size_t> helped = 0;
     // As above: without the other thread nobody could help.
-    for (int attempt = 0; helped == 0 && attempt < 20; ++attempt)
+    for (int attempt = 0; helped == 0 && attempt < 1000; ++attempt)
         together.run_here([&] {
             std::this_thread::sleep_for(std::chrono::milliseconds{1});
             if (together.concurrency() < 2) return;

@@ -33,7 +33,8 @@ struct variant {
 )text";
 
 // For each variant, @v@.
-inline constexpr char const* export_variant_calls = R"text(@name@_status create_@v@(@name@_options const& o, void const* shared, void const* data, std::size_t size, void** made) {
+inline constexpr char const* export_variant_calls =
+    R"text(@name@_status create_@v@(@name@_options const& o, void const* shared, void const* data, std::size_t size, void** made) {
     @v@_executor threads{};
     @v@_options own{};
     own.weights_of = static_cast<@v@_context const*>(shared);
