@@ -93,6 +93,17 @@ TEST_CASE("costs of nodes add up to that of the graph, and stand at the last ope
     }
 }
 
+TEST_CASE("a normalisation of what lies in blocks has a cost") {
+    graph g;
+    graph_builder b{g};
+    auto const pooled = b.add<ops::global_average_pool>(b.input(dtype::f32, {5, 1, 4}, "x"));
+    auto const summed = b.add<ops::reduce_sum>({.axes = {-1}}, {b.add<ops::exp>(pooled)});
+    auto const y = b.add<ops::sub>(pooled, b.add<ops::log>(summed));
+    auto const scale = b.constant(tensor::from<float>({1}, {1.5f}));
+    b.outputs({b.add<ops::reduce_max>({.axes = {2}}, {b.add<ops::layer_norm>({}, {y, scale})})}, {"y"});
+    CHECK(cost::lowered::of(g, host())(any_graph{g}) > seconds{0});
+}
+
 TEST_CASE("what is known of groups changes no cost, and copies of a model share it") {
     auto const g = model("squeezenet1_1");
     auto const one = cost::lowered::of(g, machine());

@@ -291,6 +291,10 @@ private:
         auto const& d = g.operators();
         auto const build = d.infer[g.row(n)].build;
         if (!build) return std::nullopt;
+        // Parts that reduce read row-major operands alone.
+        if (g.op(n).category == op_category::reduction)
+            for (auto v : g.operands(n))
+                if (v.valid() && !g.type(v).layout.empty()) return std::nullopt;
         any_graph parts{d};
         small_vector<value_id, 6> inputs;
         std::map<value_id, value_id> outside;
