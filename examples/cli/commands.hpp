@@ -297,6 +297,13 @@ answer models(models_request const& r, session const& s);
 /// Each option that some built-in model has, once.
 std::vector<gsub::models::option_info> model_options();
 
+/// What errors mean: all, or the one of a number.
+struct errors_request {
+    std::string number;
+    bool markdown = false;
+};
+answer errors(errors_request const& r, session const& s);
+
 struct ops_request {
     bool markdown = false;
 };

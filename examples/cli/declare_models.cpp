@@ -52,6 +52,11 @@ void declare_lists(command_line& line) {
     line.declare("doctor", "tell what this machine has for generated kernels, and what is off", nothing,
                  [](int, cli::session const& s) { return cli::doctor(s); });
 
+    auto& e = line.request<errors_request>();
+    auto* errors = line.declare("errors", "list the errors, or tell what one means", e, &cli::errors);
+    errors->add_option("number", e.number, "as it is printed, such as G0102; without: list them")->type_name("NUMBER");
+    errors->add_flag("--markdown", e.markdown, "as docs/errors.md");
+
     auto& l = line.request<rules_request>();
     auto* rules =
         line.declare("rules", "list the rules with their conditions and sources", l,

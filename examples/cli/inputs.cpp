@@ -10,13 +10,12 @@ namespace cli {
 namespace {
 
 using gsub::error;
-using gsub::error_code;
 
 // `NAME=...`: a name may contain '=', what is said of it does not.
 std::pair<std::string, std::string> assigned(std::string_view option, std::string const& text) {
     auto const at = text.rfind('=');
     if (at == 0 || at == std::string::npos)
-        throw error{error_code::usage,
+        throw error{gsub::errors::input_binding,
                     gsub::format_text("{} {} has not the form NAME=...", option, gsub::quoted{text})};
     return {text.substr(0, at), text.substr(at + 1)};
 }
@@ -51,14 +50,15 @@ gsub::io::load_options loading(input_choice const& how, session const& s, bool m
         auto const [name, size] = assigned("--dim", text);
         auto const sizes = numbers(size, 'x');
         if (!sizes || sizes->size() != 1)
-            throw error{error_code::usage, gsub::format_text("--dim {} has not the form NAME=8", gsub::quoted{text})};
+            throw error{gsub::errors::input_binding,
+                        gsub::format_text("--dim {} has not the form NAME=8", gsub::quoted{text})};
         options.dims.emplace_back(name, (*sizes)[0]);
     }
     for (auto const& text : how.shapes) {
         auto const [name, shape] = assigned("--shape", text);
         auto sizes = shape.empty() ? gsub::ints{} : numbers(shape, 'x');
         if (!sizes)
-            throw error{error_code::usage,
+            throw error{gsub::errors::input_binding,
                         gsub::format_text("--shape {} has not the form NAME=1x3x224x224", gsub::quoted{text})};
         options.shapes.emplace_back(name, std::move(*sizes));
     }

@@ -15,13 +15,18 @@ namespace {
 gsub::io::json describe(gsub::error const& e) {
     auto problems = gsub::io::json::array();
     for (auto const& p : e.problems())
-        problems.push_back({{"code", static_cast<int>(p.code)},
-                            {"kind", to_string(p.code)},
+        problems.push_back({{"id", to_string(p.id)},
+                            {"code", static_cast<int>(p.id.code)},
+                            {"kind", to_string(p.id.code)},
                             {"node", p.node},
                             {"op", p.op},
                             {"reason", p.reason},
                             {"hint", p.hint}});
-    return {{"error", {{"code", static_cast<int>(e.code())}, {"problems", problems}, {"context", e.context()}}}};
+    return {{"error",
+             {{"id", to_string(e.id())},
+              {"code", static_cast<int>(e.code())},
+              {"problems", problems},
+              {"context", e.context()}}}};
 }
 
 // Names in a file need not be UTF-8; JSON must be.
@@ -56,10 +61,10 @@ int main(int argc, char** argv) {
     gsub::runtime::thread_pool workers{{.threads = threads}};
     auto const fail = [&](gsub::error const& e) {
         progress.finish();
-        std::fprintf(stderr, "gsub: %s\n", gsub::printable(e.message()).c_str());
+        std::fputs(gsub::printable(to_lines(e)).c_str(), stderr);
         if (!json.empty())
             if (auto const written = gsub::io::write_file(json, to_text(describe(e))); !written)
-                std::fprintf(stderr, "gsub: %s\n", gsub::printable(written.error().message()).c_str());
+                std::fputs(gsub::printable(to_lines(written.error())).c_str(), stderr);
         return static_cast<int>(e.code());
     };
     try {
@@ -67,10 +72,10 @@ int main(int argc, char** argv) {
         progress.finish();
         auto const text = gsub::printable(a.text);
         if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-            throw gsub::error{gsub::error_code::environment, "stdout cannot be written"};
+            throw gsub::error{gsub::errors::file_access, "stdout cannot be written"};
         if (!json.empty()) gsub::io::write_file(json, to_text(a.data)).value();
         return a.positive ? 0 : static_cast<int>(gsub::error_code::negative);
     } catch (gsub::error const& e) { return fail(e); } catch (std::bad_alloc const&) {
-        return fail({gsub::error_code::environment, "out of memory"});
+        return fail({gsub::errors::out_of_memory, "out of memory"});
     } catch (std::exception const& e) { return fail({gsub::error_code::internal, e.what()}); }
 }

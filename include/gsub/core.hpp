@@ -4,6 +4,7 @@
 #include <gsub/core/algorithm.hpp>
 #include <gsub/core/config.hpp>
 #include <gsub/core/edit_distance.hpp>
+#include <gsub/core/error_id.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/hash.hpp>
 #include <gsub/core/interface.hpp>

@@ -107,12 +107,12 @@ TEST_CASE("an exported model calls functions of the application by their names")
 TEST_CASE("a function without a name, or with none that C has, is refused") {
     temporary_folder const folder;
     auto const nameless = export_program(planned(kernel_called("")).value(), folder.at("a"));
-    CHECK(nameless.error().code() == error_code::unsupported);
+    CHECK(nameless.error().id() == errors::not_exported);
     CHECK(nameless.error().message().find("user_kernel::symbol") != std::string::npos);
     for (std::string const bad : {"f(); //", "7f", "a-b", "a b"}) {
         auto const made = export_program(planned(kernel_called(bad)).value(), folder.at("b"));
         CAPTURE(bad);
-        CHECK(made.error().code() == error_code::usage);
+        CHECK(made.error().id() == errors::export_request);
     }
     CHECK_FALSE(std::filesystem::exists(folder.at("b")));
 }

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -14,7 +15,8 @@ from xml.etree import ElementTree
 os.environ["GSUB_CHECK_STAGES"] = "1"  # graphs are verified between stages, as in the other tests
 
 GSUB = pathlib.Path(sys.argv.pop(1)).resolve()
-DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples/digits"
+SOURCES = pathlib.Path(__file__).resolve().parents[2]
+DIGITS = SOURCES / "examples/digits"
 
 
 def field(number, value):
@@ -49,6 +51,14 @@ def declared(name, element, *sizes):
     return field(1, name) + field(2, field(1, field(1, element) + shape))
 
 
+def model_of(node, *parts, opset=13):
+    """An ONNX model of one node (op type, name, inputs) that makes f32[4] `y`, and other fields of its graph."""
+    op, name, inputs = node
+    made = b"".join(field(1, i) for i in inputs) + field(2, "y") + field(3, name) + field(4, op)
+    graph = field(1, made) + field(2, "g") + b"".join(parts) + field(12, declared("y", 1, 4))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, opset))
+
+
 def reshape_of_any_size():
     """An ONNX model of f32[rows,6] `x` and i64[rank] `to`, reshaped and halved below zero."""
     graph = field(1, field(1, "x") + field(1, "to") + field(2, "a") + field(4, "Reshape"))
@@ -70,9 +80,12 @@ class Cli(unittest.TestCase):
         self.at = pathlib.Path(self.folder.name)
         self.addCleanup(self.folder.cleanup)
 
-    def gsub(self, *arguments, exit=0):
+    def gsub(self, *arguments, exit=0, memory=resource.RLIM_INFINITY, **variables):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (memory, resource.RLIM_INFINITY))
         done = subprocess.run([GSUB, *map(str, arguments)], capture_output=True, text=True, cwd=self.at, timeout=300,
-                              env={**os.environ, "GSUB_CACHE": str(self.at / "cache")})
+                              env={**os.environ, "GSUB_CACHE": str(self.at / "cache"), **variables},
+                              preexec_fn=limit if memory != resource.RLIM_INFINITY else None)
         self.assertEqual(done.returncode, exit, f"{arguments}\n{done.stdout}\n{done.stderr}")
         return done
 
@@ -82,7 +95,7 @@ class Cli(unittest.TestCase):
 
     def test_help_is_there_for_every_command(self):
         out = self.gsub("--help").stdout
-        for command in ("optimize", "explain", "run", "compare", "check", "convert", "bench", "tasks", "tune", "calibrate", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops"):
+        for command in ("optimize", "explain", "run", "compare", "check", "convert", "bench", "tasks", "tune", "calibrate", "cache", "doctor", "verify-rules", "rules", "passes", "bisect", "inspect", "models", "ops", "errors"):
             self.assertIn(command, out)
             self.assertIn("Exit codes", self.gsub(command, "--help").stdout)
 
@@ -94,6 +107,142 @@ class Cli(unittest.TestCase):
             done = self.gsub(*arguments, exit=2)
             self.assertTrue(done.stderr)
             self.assertFalse(done.stdout)
+
+    def files_that_are_wrong(self):
+        """What the table below runs on: a file for each fault."""
+        x, w = field(11, declared("x", 1, 4)), field(1, 4) + field(2, 1) + field(8, "w")
+        relu, add = ("Relu", "r", ["x"]), ("Add", "a", ["x", "w"])
+        elsewhere = field(13, field(1, "location") + field(2, "none.bin")) + field(14, 1)
+        for name, data in {
+                "relu": model(("Relu", "r", ["x"], ["y"])), "wobble": model(("Wobble", "w", ["x"], ["y"])),
+                "unique": model(("Unique", "u", ["x"], ["y"])), "sigmoid": model(("Sigmoid", "r", ["x"], ["y"])),
+                "bad": b"\x0a\xff\xff", "concat": model(("Concat", "c", ["x"], ["y"])),
+                "gemm": model(("Gemm", "g", ["x", "x"], ["y"])), "nowhere": model(("Relu", "r", ["nowhere"], ["y"])),
+                "sparse": model_of(relu, x, field(15, b"")), "newer": model_of(relu, x, opset=99),
+                "external": model_of(add, x, field(5, w + elsewhere)),
+                "declared": model_of(add, x, field(11, declared("w", 7, 4)), field(5, w + field(9, bytes(16)))),
+                "strings": model_of(relu, field(11, declared("x", 8, 4))),
+                "huge": model_of(relu, field(11, declared("x", 1, 1 << 40, 1 << 40))),
+                "terabytes": model_of(relu, field(11, declared("x", 1, 1 << 40))),
+                "megabytes": model_of(relu, field(11, declared("x", 1, 12_000_000))),
+                "gather": model_of(("Gather", "pick", ["x", "i"]), x, field(11, declared("i", 7, 1, 1))),
+                "any": reshape_of_any_size()}.items():
+            self.file(f"{name}.onnx", data)
+        self.file("two.npy", npy(1, 2))
+        self.file("x.npy", npy(1, 2, 3, 4))
+        self.file("swapped.npy", npy(1, 2, 3, 4).replace(b"<f4", b">f4"))
+        self.file("nine.npy", npy(0).replace(b"<f4", b"<i8").replace(b"(1,), }", b"(1,1) }")[:-4] + struct.pack("<q", 9))
+        self.file("wrong.rules", b"rule r\n a = love(x)\n")
+        self.file("long.rules", b"rule r\n" + b"".join(b" a%d = relu(x)\n" % i for i in range(70)))
+        with open(self.at / "large.rules", "wb") as large:
+            large.truncate(17 << 20)
+        self.file("costs.jsonl", b'{"op": "Conv", "seconds": 1e-3}\n')
+        self.file("wrong.jsonl", b'{"op": "Conv", "seconds": -1}\n')
+        self.file("wrong.kernels", b"target avx512\n\nconv9d{} = tile=1\n")
+        self.gsub("optimize", DIGITS / "digits.onnx", "--cost", "roofline", "--trace", "t.jsonl")
+        lines = (self.at / "t.jsonl").read_text().splitlines(keepends=True)
+        self.file("headless.jsonl", "".join(lines[1:]).encode())
+        (self.at / "open").mkdir()
+        (self.at / "open").chmod(0o777)
+
+    def test_errors_have_numbers_that_are_explained(self):
+        self.files_that_are_wrong()
+        digits, optimize = DIGITS / "digits.onnx", ("optimize", "relu.onnx")
+        table = (
+            (("errors", "G9999"), 2, "G0002", 'no error has the number "G9999"'),
+            (("inspect", "bad.onnx"), 4, "G0101", "malformed protobuf"),
+            (("run", "wobble.onnx", "--fill", 1), 3, "G0102", 'not supported: Wobble-13 (node "w")'),
+            (("inspect", "sparse.onnx"), 3, "G0103", "sparse initializers"),
+            (("inspect", "concat.onnx"), 4, "G0104", "no axis"),
+            (("inspect", "newer.onnx"), 3, "G0105", "operator set 99 is newer"),
+            (("inspect", "external.onnx"), 4, "G0106", "external data"),
+            (("inspect", "declared.onnx"), 4, "G0107", "is declared as i64[4]"),
+            (("run", "strings.onnx", "--fill", 1), 3, "G0108", "an input that is no tensor of a type"),
+            (("inspect", "huge.onnx"), 3, "G0109", "more than 2^62 elements"),
+            (("run", "any.onnx", "--fill", 1, "--dim", "columns=1"), 2, "G0110", "no input has a dimension"),
+            (("run", "any.onnx", "--fill", 1, "--dim", "rows"), 2, "G0110", "NAME=..."),
+            (("convert", "unique.onnx", "-o", "o.onnx", "--opset", 9), 3, "G0111", "needs operator set 11"),
+            (("run", "relu.onnx", "--input", "x=relu.onnx"), 4, "G0112", "this is no .npy file"),
+            (("run", "relu.onnx", "--input", "x=swapped.npy"), 3, "G0113", "'>f4'"),
+            (("inspect", "nowhere.onnx"), 4, "G0114", 'input "nowhere" does not exist'),
+            (("inspect", "gemm.onnx"), 4, "G0201", "both must be matrices"),
+            (("run", "gather.onnx", "--input", "x=x.npy", "--input", "i=nine.npy"), 4, "G0206", "index 9"),
+            (("run", "terabytes.onnx", "--fill", 1), 3, "G0207", "exceed the limit"),
+            (("run", "relu.onnx", "--input", "x=two.npy"), 2, "G0209", "f32[2] was given"),
+            ((*optimize, "--passes", "c"), 2, "G0301", 'there is no pass "c"'),
+            ((*optimize, "--passes", "DCE(1)"), 2, "G0302", "takes no arguments"),
+            ((*optimize, "--passes", "DefuseOps, FuseOps"), 2, "G0303", "must come before"),
+            (("optimize", "wobble.onnx", "--passes", "first-order-gradient"), 3, "G0306", "no gradient"),
+            ((*optimize, "--passes", "convert-layout(NHCW)"), 2, "G0307", "no layout"),
+            (("explain", digits, "--kernels", "--passes", "annotate-target(dsp: Conv), partition-graph"), 3, "G0308",
+             'for the compiler "dsp"'),
+            ((*optimize, "--rules", "nonesuch"), 2, "G0401", 'there is no rule "nonesuch"'),
+            ((*optimize, "--rules-file", "wrong.rules"), 4, "G0402", 'no operator "love"'),
+            ((*optimize, "--rules-file", "long.rules"), 3, "G0403", "more than 64 operators"),
+            ((*optimize, "--apply", "fuse_conv_relu@r"), 1, "G0404", "the pattern wants Conv"),
+            ((*optimize, "--alpha", "0.5"), 2, "G0405", "it must be at least 1"),
+            ((*optimize, "--cost", "roofline", "--resume", "t.jsonl"), 2, "G0406", "of another model"),
+            ((*optimize, "--cost", "roofline", "--resume", "headless.jsonl"), 4, "G0407", "the header of a trace"),
+            ((*optimize, "--cost", "table:costs.jsonl"), 3, "G0410", "has no cost for"),
+            ((*optimize, "--cost", "table:wrong.jsonl"), 4, "G0411", "is -1"),
+            ((*optimize, "--goal", "latency:0,energy:0"), 2, "G0412", "above 0"),
+            (("run", "any.onnx", "--fill", 1, "--backend", "simd"), 3, "G0501", "static shapes"),
+            ((*optimize, "--target", "abacus"), 2, "G0507", '"abacus"'),
+            (("compile", "relu.onnx", "-o", "sources", "--name", "No Name"), 2, "G0509", '"No Name"'),
+            (("compile", "unique.onnx", "-o", "sources"), 3, "G0510", "part of gsub"),
+            (("bench", "relu.onnx", "--schedules", "wrong.kernels"), 4, "G0511", "conv9d"),
+            (("inspect", "none.onnx"), 5, "G0901", "No such file"),
+            (("inspect", "open"), 4, "G0902", "is no regular file"),
+            ((*optimize, "--rules-file", "large.rules"), 3, "G0904", "the limit is"),
+            (("cache", "--folder", "open"), 5, "G0905", "can be written by others"))
+        for arguments, code, number, words in table:
+            with self.subTest(number=number, arguments=arguments):
+                told = self.gsub(*arguments, exit=code).stderr
+                self.assertIn(f"error[{number}]: ", told)
+                self.assertIn(words, told)
+                self.assertIn(f"exit code {code}", self.gsub("errors", number).stdout)
+        told = self.gsub("calibrate", exit=5, GSUB_CXX=str(self.at / "nonesuch")).stderr
+        self.assertIn("error[G0508]: ", told)
+        self.assertIn("no C++ compiler", told)
+        if not any(name in GSUB.read_bytes() for name in (b"__asan_init", b"__tsan_init")):  # they take all addresses
+            told = self.gsub("run", "megabytes.onnx", "--fill", 1, "--threads", 1, exit=5, memory=100 << 20).stderr
+            self.assertIn("error[G0907]: environment: out of memory", told)
+
+    def test_an_error_is_told_in_lines_and_in_the_report(self):
+        self.file("m.onnx", model(("Wobble", "w", ["x"], ["a"]), ("Flip", "f", ["a"], ["y"])))
+        told = self.gsub("check", "m.onnx", "--json", "j", exit=3).stderr
+        lines = told[told.index("error:"):].splitlines()
+        self.assertEqual(lines[:3], ["error: 2 problems", "  in:      m.onnx", 'error[G0102]: not supported: Wobble-13 (node "w")'])
+        self.assertTrue(lines[3].startswith("  because: "))
+        self.assertTrue(lines[4].startswith("  try:     "))
+        error = json.loads((self.at / "j").read_text())["error"]
+        self.assertEqual(error["id"], "G0102")
+        self.assertEqual([p["id"] for p in error["problems"]], ["G0102", "G0102"])
+        self.assertEqual(error["context"], ["m.onnx"])
+
+        entry = self.gsub("errors", "G0102").stdout
+        for words in ("the operator is not known", "exit code 3", "What to do"):
+            self.assertIn(words, entry)
+        all_of_them = self.gsub("errors", "--json", "j").stdout
+        listed = json.loads((self.at / "j").read_text())["errors"]
+        self.assertEqual(len({e["id"] for e in listed}), len(listed))
+        for entry in listed:
+            self.assertIn(entry["id"], all_of_them)
+            self.assertIn(entry["code"], range(1, 7))
+            self.assertTrue(entry["title"] and entry["meaning"] and entry["remedy"])
+        self.gsub("errors", "G0102", "--json", "j")
+        self.assertEqual([e["id"] for e in json.loads((self.at / "j").read_text())["errors"]], ["G0102"])
+
+    def test_every_error_is_shown_by_a_test(self):
+        header = (SOURCES / "include/gsub/core/error_id.hpp").read_text()
+        named = re.findall(r"inline constexpr error_id (\w+)\{error_code::\w+, (\d+)\};", header)
+        self.assertGreater(len(named), 70)
+        self.assertEqual(len(named), len(re.findall(r"^inline constexpr error_id", header, re.MULTILINE)))
+        tests = [p for end in ("cpp", "hpp", "py") for p in (SOURCES / "tests").rglob(f"*.{end}")]
+        text = "\n".join(p.read_text() for p in tests if p != SOURCES / "tests/core/error_id.cpp")
+        shown = set(re.findall(r"\berrors::(\w+)|\b(G0\d{3})\b", text))
+        words = {word for pair in shown for word in pair}
+        self.assertEqual([name for name, number in named if name not in words and f"G{int(number):04}" not in words], [])
 
     def test_graphs_of_a_search_are_checked_where_that_is_asked(self):
         digits = DIGITS / "digits.onnx"

@@ -73,7 +73,7 @@ def attempt(program, case, backend, scratch):
         except subprocess.TimeoutExpired:
             return "wrong", "no answer in two minutes"
         if done.returncode != 0:
-            return "refused" if done.returncode == REFUSED else "wrong", done.stderr.decode(errors="replace").strip()
+            return "refused" if done.returncode == REFUSED else "wrong", " ".join(done.stderr.decode(errors="replace").split())
         for i, (value, declared) in enumerate(zip(outputs, graph.output)):
             expected, got = array_of(value, kind_of(declared)), np.load(scratch / f"output_{i}.npy")
             if not close(got, expected, kind_of(declared), case):

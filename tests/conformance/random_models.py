@@ -85,11 +85,11 @@ class Trial:
             done = subprocess.run(command, capture_output=True, timeout=300, env=environment)
         except subprocess.TimeoutExpired:
             raise Failure("no answer in five minutes") from None
-        told = [l for l in done.stderr.decode(errors="replace").strip().splitlines() if not l.startswith("note: ")]
+        told = " ".join(l.strip() for l in done.stderr.decode(errors="replace").splitlines() if not l.startswith("note: "))
         if done.returncode == REFUSED:
-            raise Refusal(told[-1] if told else "no reason")
+            raise Refusal(told or "no reason")
         if done.returncode != 0:
-            raise Failure(f"exit code {done.returncode}: {told[-1] if told else ''}")
+            raise Failure(f"exit code {done.returncode}: {told}")
 
     def run(self, model, *options):
         for old in self.scratch.glob("output_*.npy"):

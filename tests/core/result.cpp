@@ -77,6 +77,27 @@ TEST_CASE("a problem names code, operator, node, reason and hint, and leaves out
           "usage: alpha is 0.5; it must be at least 1");
 }
 
+TEST_CASE("an error in lines has the number, what it is about, the reason and what to do") {
+    CHECK(
+        to_lines(error{problem{errors::unknown_operator, "up", "Wobble-1", "gsub does not know it", "gsub ops"}}.within(
+            "m")) ==
+        "error[G0102]: not supported: Wobble-1 (node \"up\")\n  in:      m\n  because: gsub does not know it\n"
+        "  try:     gsub ops\n");
+    CHECK(to_lines(error{errors::unknown_pass, "there is no pass \"c\""}.within("b").within("a")) ==
+          "error[G0301]: usage: there is no pass \"c\"\n  in:      a: b\n");
+    CHECK(to_lines(error{problem{error_code::internal, "x", {}, "lost", {}}}) ==
+          "error[G0006]: internal error: \"x\"\n  because: lost\n");
+    error const two{
+        {problem{error_code::usage, {}, {}, "first", {}}, problem{errors::ill_typed, {}, "Add", "second", {}}}};
+    CHECK(to_lines(two.within("m")) == "error: 2 problems\n  in:      m\nerror[G0002]: usage: first\n"
+                                       "error[G0201]: invalid input: Add\n  because: second\n");
+    CHECK(two.id() == errors::ill_typed);
+    error const many{std::vector<problem>(error::max_shown_problems + 7, problem{error_code::usage, {}, {}, "r", {}})};
+    auto const text = to_lines(many);
+    CHECK(text.ends_with("and 7 more\n"));
+    CHECK(std::count(text.begin(), text.end(), '\n') == static_cast<std::ptrdiff_t>(error::max_shown_problems + 2));
+}
+
 TEST_CASE("every error code has a name of its own and its number is the exit code") {
     std::vector<std::string_view> names;
     for (auto c : {error_code::negative, error_code::usage, error_code::unsupported, error_code::invalid_input,
@@ -127,7 +148,7 @@ TEST_CASE("the code of several problems is the gravest, whatever their order") {
         for (auto n = 1 + r.below(5); n-- > 0;)
             problems.push_back({static_cast<error_code>(1 + r.below(6)), {}, {}, "reason", {}});
         auto const code = error{problems}.code();
-        CHECK(std::any_of(problems.begin(), problems.end(), [&](problem const& p) { return p.code == code; }));
+        CHECK(std::any_of(problems.begin(), problems.end(), [&](problem const& p) { return p.id.code == code; }));
         std::reverse(problems.begin(), problems.end());
         INFO(error{problems}.message());
         CHECK(error{problems}.code() == code);

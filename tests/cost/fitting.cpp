@@ -167,7 +167,7 @@ TEST_CASE("samples that nothing can be fitted to are refused by their number") {
         change(samples[2]);
         auto const made = cost::fit_linear_score(samples);
         REQUIRE_FALSE(made);
-        CHECK(made.error().code() == error_code::invalid_input);
+        CHECK(made.error().id() == errors::cost_file);
         return std::string{made.error().what()};
     };
     auto const nan = std::numeric_limits<double>::quiet_NaN();

@@ -14,7 +14,7 @@ using cost::kernel_feature;
 std::string complaint(std::string const& text) {
     auto const made = cost::parse_kernel_samples(text, "kernels.jsonl");
     if (made) return {};
-    CHECK(made.error().code() == error_code::invalid_input);
+    CHECK(made.error().id() == errors::cost_file);
     CHECK_FALSE(made.error().problems()[0].hint.empty());
     return made.error().problems()[0].reason;
 }

@@ -243,7 +243,7 @@ TEST_CASE("rates that cannot be written are an error") {
     auto p = cost::profile::open((s.folder / "missing" / "profile.jsonl").string()).value();
     auto const done = capture([&] { p.add_rates("m", {}); });
     REQUIRE_FALSE(done);
-    CHECK(done.error().code() == error_code::environment);
+    CHECK(done.error().id() == errors::file_access);
 }
 
 TEST_CASE("a record after a line that was cut off is not lost") {
@@ -264,7 +264,7 @@ TEST_CASE("a profile that cannot be written is an error, not a profile that forg
     auto const m = model(cost::profile::open((s.folder / "missing" / "profile.jsonl").string()).value());
     auto const done = capture([&] { return m(small()).amount; });
     REQUIRE_FALSE(done);
-    CHECK(done.error().code() == error_code::environment);
+    CHECK(done.error().id() == errors::file_access);
     CHECK(done.error().message().find("profile.jsonl") != std::string::npos);
 }
 

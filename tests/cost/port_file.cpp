@@ -45,10 +45,10 @@ TEST_CASE("measured ports are read as they were written") {
     auto bad = m;
     bad.uses[0].latency = -1;
     cost::write_ports(path, bad).value();
-    CHECK(cost::read_ports(path).error().code() == error_code::invalid_input);
+    CHECK(cost::read_ports(path).error().id() == errors::cost_file);
     CHECK(cost::read_ports(path).error().message().find("gsub-port-file-test.json") != std::string::npos);
     std::filesystem::remove(path);
-    CHECK(cost::read_ports(path).error().code() == error_code::environment);
+    CHECK(cost::read_ports(path).error().id() == errors::file_access);
 }
 
 TEST_CASE("a port file that is none is refused, naming what is wrong and where") {

@@ -20,7 +20,7 @@ result<cost::table> read(std::string_view text, cost::split_lowering splits = co
 std::string complaint(std::string_view text) {
     auto const t = read(text);
     if (t) return {};
-    CHECK(t.error().code() == error_code::invalid_input);
+    CHECK(t.error().id() == errors::cost_file);
     CHECK_FALSE(t.error().problems()[0].hint.empty());
     return t.error().problems()[0].reason;
 }
@@ -87,7 +87,7 @@ TEST_CASE("what no line fits is an error that names it, or costs what the file s
         static_cast<void>(c.cost(only_relu, c.conv));
         FAIL("no cost, and no error");
     } catch (error const& e) {
-        CHECK(e.code() == error_code::unsupported);
+        CHECK(e.id() == errors::no_cost);
         CHECK(e.problems()[0].node == "first_conv");
         CHECK(e.problems()[0].op == "Conv");
         CHECK(e.message().find("costs has no cost for (f32[1,4,6,6] f32[4,2,1,1]c )->f32[1,4,6,6]") !=

@@ -85,5 +85,16 @@ TEST_CASE("without a compiler there is nothing to calibrate with") {
     building.compiler = "no-such-compiler";
     auto const found = quick(nullptr, building);
     REQUIRE_FALSE(found);
-    CHECK(found.error().code() == error_code::environment);
+    CHECK(found.error().id() == errors::compiler_failed);
+}
+
+TEST_CASE("kernels that cannot be built give no rates") {
+    using namespace calibrate_test;
+    auto building = without_cache();
+    building.emitter = [](codegen::kernel const&, isa const&) -> result<runtime::loaded_kernel> {
+        return error{error_code::internal, "no kernel"};
+    };
+    auto const found = quick(nullptr, building);
+    REQUIRE_FALSE(found);
+    CHECK(found.error().id() == errors::calibration_failed);
 }

@@ -125,7 +125,7 @@ TEST_CASE("regions and code generators that do not fit are refused by name") {
     auto const other = gsub_codegen("gpu");
     auto const missing = bind_regions(m, {&other, 1});
     REQUIRE_FALSE(missing);
-    CHECK(missing.error().code() == error_code::unsupported);
+    CHECK(missing.error().id() == errors::no_code_generator);
     CHECK(missing.error().message().find("\"dsp\"") != std::string::npos);
     CHECK(missing.error().message().find("\"gpu\"") != std::string::npos);
     external_codegen refuses{"dsp", {}, [](marked_region const&) -> result<region_kernel> {
@@ -137,9 +137,9 @@ TEST_CASE("regions and code generators that do not fit are refused by name") {
     CHECK(refused.error().message().find("no unit for tanh") != std::string::npos);
     CHECK(refused.error().message().find("dsp_main_0") != std::string::npos);
     std::array const twice{refuses, refuses};
-    CHECK(bind_regions(m, twice).error().code() == error_code::usage);
+    CHECK(bind_regions(m, twice).error().id() == errors::user_kernel_entry);
     external_codegen const nameless{{}, {}, refuses.compile};
-    CHECK(bind_regions(m, {&nameless, 1}).error().code() == error_code::usage);
+    CHECK(bind_regions(m, {&nameless, 1}).error().id() == errors::user_kernel_entry);
     // What the function says at run time is the error of the run.
     external_codegen const fails{
         "dsp", {}, [](marked_region const&) -> result<region_kernel> {

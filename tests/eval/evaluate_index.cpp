@@ -121,7 +121,7 @@ TEST_CASE("a result whose sizes data decide is refused beyond the limit of memor
     CHECK(compute::all<ops::non_zero>({}, {x}, 1, {.max_bytes = 32}));
     auto const made = compute::all<ops::non_zero>({}, {x}, 1, {.max_bytes = 31});
     REQUIRE_FALSE(made);
-    CHECK(made.error().code() == error_code::unsupported);
+    CHECK(made.error().id() == errors::memory_limit);
     CHECK(made.error().message().find("a result of type i64[1,4] exceeds the limit of 31 bytes") != std::string::npos);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("a size that data decide is the one that a graph declares, where it de
     CHECK(evaluate_graph(g, std::array{f32({4}, {1, 0, 2, 3})}));
     auto const other = evaluate_graph(g, std::array{f32({4}, {1, 0, 2, 0})});
     REQUIRE_FALSE(other);
-    CHECK(other.error().code() == error_code::invalid_input);
+    CHECK(other.error().id() == errors::declared_result);
     CHECK(other.error().message().find("its result is i64[1,2], the graph declares i64[1,3]") != std::string::npos);
 }
 

@@ -365,6 +365,7 @@ TEST_CASE("dropout whose mode is an operand does nothing unless it would be rand
     CHECK(same(one<ops::dropout>({}, {x, ratio(0.5f), mode(false)}), x));
     CHECK(same(one<ops::dropout>({}, {x, ratio(0), mode(true)}), x));
     CHECK(compute::failure<ops::dropout>({}, {x, ratio(0.5f), mode(true)}).find("random") != std::string::npos);
+    CHECK(compute::all<ops::dropout>({}, {x, ratio(0.5f), mode(true)}, 1).error().id() == errors::operator_form);
 }
 
 TEST_CASE("dropout does nothing, and its mask keeps everything") {

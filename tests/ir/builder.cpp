@@ -101,7 +101,7 @@ TEST_CASE("an ill-typed application throws and leaves the graph as it was") {
         b.add<ops::transpose>({.perm = {7, 7}}, {x});
         FAIL("accepted");
     } catch (error const& e) {
-        CHECK(e.code() == error_code::invalid_input);
+        CHECK(e.id() == errors::ill_typed);
         REQUIRE(e.problems().size() == 1);
         CHECK(e.problems()[0].op == "Transpose");
     }

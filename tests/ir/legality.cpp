@@ -48,7 +48,7 @@ TEST_CASE("graphs that the builder makes are legal where they are imported") {
             CAPTURE(seed, to_string(p));
             CHECK((p.reason == "breaks the rule that no activation is fused into a convolution" ||
                    p.reason == "breaks the rule that no operator is internal"));
-            CHECK(p.code == error_code::internal);
+            CHECK(p.id == errors::illegal_graph);
             CHECK_FALSE(p.node.empty());
         }
     }
@@ -127,7 +127,7 @@ TEST_CASE("an illegal graph behind a step is an error that names the step") {
     CHECK(verify_behind("import", g, stage::imported));
     auto const found = verify_behind("canonicalization", g, stage::canonical);
     REQUIRE_FALSE(found);
-    CHECK(found.error().code() == error_code::internal);
+    CHECK(found.error().id() == errors::illegal_graph);
     auto const text = found.error().message();
     CAPTURE(text);
     CHECK(text.find("canonicalization left an illegal graph") != text.npos);

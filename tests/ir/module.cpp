@@ -174,6 +174,7 @@ TEST_CASE("a call that does not fit is refused when it is added") {
     graph_builder b{g};
     auto const x = b.input(dtype::f32, {2, 3}, "x"), wrong = b.input(dtype::f32, {3, 3}, "wrong");
     CHECK_THROWS_WITH(add_call(g, m, "g", {&x, 1}), "invalid input: call: function \"g\" does not exist");
+    CHECK(capture([&] { return add_call(g, m, "g", {&x, 1}); }).error().id() == errors::function_call);
     CHECK_THROWS_WITH(add_call(g, m, "f", std::vector{x, x}), "invalid input: call: 2 operands for 1 inputs of \"f\"");
     CHECK_THROWS_WITH(add_call(g, m, "f", {&wrong, 1}),
                       "invalid input: call: operand 0 has type f32[3,3], \"f\" takes f32[2,3]");
@@ -194,6 +195,7 @@ TEST_CASE("a call that stopped fitting is found when the module is inlined") {
     }
     CHECK(m.inlined().error().message() ==
           "invalid input: call (node \"call_2\"): 1 operands and 1 results; the function has 2 and 1");
+    CHECK(m.inlined().error().id() == errors::function_call);
     // The same number of operands and results, of other types.
     auto const replaced_by = [&](tensor_type const& input, std::int64_t axis) {
         graph g;
@@ -226,6 +228,7 @@ TEST_CASE("recursion is refused, direct or through others") {
     mutual.add("a", unchecked_call("b"));
     mutual.add("b", unchecked_call("a"));
     CHECK(mutual.hash().error().message() == "invalid input: call (node \"b\"): function \"a\" calls itself");
+    CHECK(mutual.hash().error().id() == errors::function_call);
     mutual.add("b", once<ops::relu>());
     CHECK(mutual.hash()); // calling a function twice, or deeply, is no recursion
 }
@@ -257,6 +260,7 @@ TEST_CASE("functions that double at each level are refused before they fill the 
     CHECK(m.inlined("f10").value().size() == 1024 + 2);
     auto const r = m.inlined("f59");
     REQUIRE_FALSE(r);
+    CHECK(r.error().id() == errors::inlined_nodes);
     CHECK(r.error().message() == "not supported: more than 4194304 nodes after inlining");
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("a replacement of another type is refused") {
     auto copy = c.g;
     auto const r = p.apply_to(copy);
     REQUIRE_FALSE(r);
-    CHECK(r.error().code() == error_code::internal);
+    CHECK(r.error().id() == errors::illegal_graph);
     CHECK(r.error().message() ==
           "internal error: wrong (node \"tanh node\"): a value of type f32[2,3] would become one of type f32[3,2]");
     CHECK(copy == c.g);

@@ -368,7 +368,7 @@ TEST_CASE("a malformed text is refused with the line and what was expected there
     CHECK(parsed("graph \"g\" {\nreturn\n}\nmore").error().message() ==
           "invalid input: line 4: expected the end, found \"more\"");
     CHECK(parsed("").error().message() == "invalid input: line 1: expected \"graph\", found the end");
-    CHECK(parsed(std::string(3, '\0')).error().code() == error_code::invalid_input);
+    CHECK(parsed(std::string(3, '\0')).error().id() == errors::graph_text);
     std::string deep = "f32[";
     for (int i = 0; i < 65; ++i) deep += "1,";
     CHECK(reason("%0: " + deep + "1] = input\nreturn").find("at most 64 dimensions") != std::string::npos);
@@ -410,7 +410,7 @@ TEST_CASE("elements of the prime field are no part of a text") {
 TEST_CASE("an operator that the set lacks is not supported, and says so") {
     auto const r = parsed("graph \"\" { %0: f32[2] = input %1: f32[2] = Swish(%0) return %1 }");
     REQUIRE_FALSE(r);
-    CHECK(r.error().code() == error_code::unsupported);
+    CHECK(r.error().id() == errors::unknown_operator);
     CHECK(r.error().message() == "not supported: Swish: no operator of that name; try: gsub ops lists the operators");
     auto const small =
         parse_graph<op_set<ops::relu>>("graph \"\" { %0: f32[2] = input %1: f32[2] = Relu(%0) return %1 }");
@@ -429,7 +429,7 @@ TEST_CASE("limits are checked before the work is done") {
           std::string::npos);
     CHECK(parse_graph(text, standard, {.max_bytes = 100}).error().message() ==
           fmt::format("not supported: text of {} bytes; the limit is 100", text.size()));
-    CHECK(parse_module(text, standard, {.max_bytes = 100}).error().code() == error_code::unsupported);
+    CHECK(parse_module(text, standard, {.max_bytes = 100}).error().id() == errors::file_limit);
 }
 
 } // namespace text_test

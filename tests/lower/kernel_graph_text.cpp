@@ -253,7 +253,7 @@ TEST_CASE("what is no kernel graph is refused by its line") {
     auto const two = parse_kernel_graph(with(with(std::string{everything}, "[4,4,1,1]", "[x]"), "axis=1", "axes=1"));
     REQUIRE_FALSE(two);
     CHECK(two.error().problems().size() == 2);
-    CHECK(two.error().code() == error_code::invalid_input);
+    CHECK(two.error().id() == errors::kernel_graph_text);
     std::string many = "kernel graph fused\n";
     for (int i = 0; i < 100; ++i) many += "nonsense\n";
     CHECK(parse_kernel_graph(many).error().problems().size() == 20);

@@ -67,7 +67,7 @@ TEST_CASE("a source that chooses what is not allowed is refused by the name of t
     };
     auto const made = schedule(k, isa::avx512, forbidden{});
     REQUIRE_FALSE(made);
-    CHECK(made.error().code() == error_code::usage);
+    CHECK(made.error().id() == errors::kernel_schedule);
     CHECK_THAT(made.error().message(), Catch::Matchers::Contains("the schedule of c is no point of its space: "));
     // A point of another space is none either.
     loop::config_space other;

@@ -109,7 +109,7 @@ TEST_CASE("what is wrong with a table is told by line and name, all of it, and n
         auto const found = table(line);
         CAPTURE(line);
         REQUIRE(found.size() == 1);
-        CHECK(found[0].code == error_code::invalid_input);
+        CHECK(found[0].id == errors::kernel_graph_text);
         CHECK_THAT(found[0].reason, Catch::Matchers::StartsWith("line 3: "));
         CHECK_THAT(found[0].reason, Catch::Matchers::Contains(why));
     };

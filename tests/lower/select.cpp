@@ -80,6 +80,7 @@ TEST_CASE("a choice of the caller's is asked once a kernel, with all algorithms,
     CHECK(asked == 3);
     auto const none = select(conv(), isa::avx512, always{3, &asked});
     REQUIRE_FALSE(none);
+    CHECK(none.error().id() == errors::kernel_schedule);
     CHECK_THAT(none.error().message(), Catch::Matchers::Contains("the algorithm of c is number 3 of 3"));
     // What there is no choice about nobody is asked.
     CHECK(algorithms_of(kernels::matmul_shape{}).size() == 1);

@@ -22,6 +22,7 @@ std::vector<instruction> code_of(std::string const& line, assembly_syntax s) {
 }
 std::string message(std::string const& text, assembly_syntax s = x86, assembly_limits const& limits = {}) {
     auto const unit = parse_assembly(text, s, limits);
+    if (!unit) CHECK((unit.error().id() == errors::assembly_text || unit.error().code() == error_code::unsupported));
     return unit ? "" : unit.error().message();
 }
 
@@ -136,6 +137,7 @@ TEST_CASE("blocks end at jumps and begin at labels to which lines jump") {
     CHECK(f.blocks[0].next == small_vector<std::uint32_t, 2>{1});
     CHECK(f.blocks[1].next == small_vector<std::uint32_t, 2>{2, 1});
     CHECK(f.blocks[2].next.empty());
+    CHECK(unit.function("g").error().id() == errors::assembly_text);
     CHECK(unit.function("g").error().message() ==
           "invalid input: the assembly has no function \"g\"; try: one of \"f\"");
 }

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from support import Gsub, skip
+from support import Gsub, reason_of, skip
 
 OLDEST_OPSET = 7  # of docs/operators.md
 
@@ -58,12 +58,12 @@ def attempt(gsub, folder, model, scratch):
             if value is None or value.dtype.kind not in "fiub":
                 # Let gsub say itself why not.
                 done = gsub.call("run", folder / "model.onnx", "--fill", 1)
-                return ("refused" if done.returncode == 3 else "wrong", done.stderr.decode().strip())
+                return ("refused" if done.returncode == 3 else "wrong", reason_of(done))
             np.save(scratch / f"input_{i}.npy", np.asarray(value, order="C"))
             arguments += ["--input", f"{name}={scratch / f'input_{i}.npy'}"]
         done = gsub.call("run", folder / "model.onnx", "--output-dir", scratch, *arguments)
         if done.returncode != 0:
-            return ("refused" if done.returncode == 3 else "wrong", done.stderr.decode().strip())
+            return ("refused" if done.returncode == 3 else "wrong", reason_of(done))
         for i, (path, output) in enumerate(zip(numbered(data, "output"), model.graph.output)):
             expected = load_tensor(path, output.type)
             got = np.load(scratch / f"output_{i}.npy")

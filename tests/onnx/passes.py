@@ -13,7 +13,7 @@ import sys
 import onnx
 
 from networks import open_model
-from support import TOLERANCE, Gsub, check, distance, random_inputs, session, verdict
+from support import TOLERANCE, Gsub, check, distance, random_inputs, reason_of, session, verdict
 
 PRECISION = 0.05  # bound of passes that change precision
 WITH_ARGUMENTS = ["convert-layout(NCHW8c)", "annotate-target(dsp: Conv MatMul)",
@@ -53,7 +53,7 @@ def main(program, name, scratch, data=""):
             other.unlink(missing_ok=True)
             done = gsub.call("optimize", original, "-o", other, "--passes", passes)
             if done.returncode == 3:
-                told = done.stderr.decode().strip().splitlines()[-1]
+                told = reason_of(done)
                 print(f"{passes:32} refused: {told}")
                 named = passes in INTERNAL and f" {INTERNAL[passes]} " in told and "has no form in ONNX files" in told
                 if not named or other.exists():

@@ -1,6 +1,7 @@
 """What the comparisons with ONNX Runtime share."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,13 @@ SKIPPED = 77
 def skip(reason):
     print(f"skipped: {reason}")
     sys.exit(SKIPPED)
+
+
+def reason_of(done):
+    """The error that a call ended with, on one line."""
+    said = done.stderr.decode(errors="replace")
+    found = re.search(r"^error\b.*", said, re.MULTILINE | re.DOTALL)
+    return " ".join((found[0] if found else said).split())
 
 
 class Gsub:

@@ -80,7 +80,7 @@ TEST_CASE("a rule that does not apply there says why, and names that do not exis
     auto const g = models::residual_module(1, 4, 5);
     auto const refused = applied(g, {at("enlarge_conv", "conv2")});
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().code() == error_code::negative);
+    CHECK(refused.error().id() == errors::rule_does_not_apply);
     CHECK(refused.error().message().find("no other Conv reads") != std::string::npos);
     auto const condition = applied(g, {at("enlarge_conv", "conv1")});
     REQUIRE_FALSE(condition);

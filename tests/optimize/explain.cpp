@@ -120,7 +120,7 @@ TEST_CASE("explanations agree with the matcher: every anchor has a match or a re
 TEST_CASE("names that do not exist are usage errors that tell the nearest") {
     auto const rule = find_rule(standard_rules(), "fuse_conv_rellu");
     REQUIRE_FALSE(rule);
-    CHECK(rule.error().code() == error_code::usage);
+    CHECK(rule.error().id() == errors::unknown_rule);
     CHECK(has(rule.error().message(), "\"fuse_conv_relu\""));
     auto const e = explain_rule(conv_relu(false), cost::erase(model),
                                 *find_rule(standard_rules(), "fuse_conv_relu").value(), {.node = "convv"});

@@ -340,7 +340,7 @@ TEST_CASE("only rules that were chosen are applied") {
     }
     CHECK(seen.contains("fuse_conv_relu"));
     CHECK(seen.contains("merge_conv_siblings"));
-    CHECK(choose_rules(standard_rules(), "fuse_conv_rellu").error().code() == error_code::usage);
+    CHECK(choose_rules(standard_rules(), "fuse_conv_rellu").error().id() == errors::unknown_rule);
 }
 
 TEST_CASE("a search ends where its budget of steps, time or memory does, and says so") {
@@ -579,7 +579,7 @@ TEST_CASE("a relaxation below one is a mistake of the caller") {
     for (double alpha : {0.99, 0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
         auto const r = optimize(models::fire_module(1), cost::roofline{}, {.alpha = alpha});
         REQUIRE_FALSE(r);
-        CHECK(r.error().code() == error_code::usage);
+        CHECK(r.error().id() == errors::search_setting);
         CHECK(r.error().message().find("it must be at least 1") != std::string::npos);
     }
 }
@@ -588,7 +588,7 @@ TEST_CASE("a cost that is none is refused with the model's unit") {
     for (double cost : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
         auto const r = optimize(models::fire_module(1), constant_cost{cost});
         REQUIRE_FALSE(r);
-        CHECK(r.error().code() == error_code::internal);
+        CHECK(r.error().id() == errors::cost_value);
         CHECK(r.error().message().find(" J; costs are finite and >= 0") != std::string::npos);
     }
 }
@@ -652,7 +652,7 @@ TEST_CASE("a rule that throws ends the search with the best graph so far, and is
 TEST_CASE("folded weights beyond their limit are an error that says what to do") {
     auto const r = optimize(models::inception_module(1), cost::roofline{}, {.max_weight_bytes = 100});
     REQUIRE_FALSE(r);
-    CHECK(r.error().code() == error_code::unsupported);
+    CHECK(r.error().id() == errors::memory_limit);
     CHECK(r.error().message().find("max_weight_bytes") != std::string::npos);
     CHECK(optimize(models::inception_module(1), cost::roofline{}, {.max_weight_bytes = 100, .fold = false}));
 }

@@ -56,7 +56,8 @@ TEST_CASE("a search stands in a list by name, with its settings") {
         CAPTURE(wrong);
         auto const refused = substitution_settings::parse(wrong);
         REQUIRE_FALSE(refused);
-        CHECK(refused.error().code() == error_code::usage);
+        CHECK(refused.error().id() ==
+              (std::string_view{wrong}.starts_with("rules") ? errors::unknown_rule : errors::search_setting));
     }
     auto const read = substitution_settings::parse(" steps=7  alpha=1.25 ").value();
     CHECK(read.budget.steps == 7);

@@ -94,7 +94,7 @@ TEST_CASE("an addition goes into a convolution by identity kernels beside its ow
 TEST_CASE("weights beyond the limit are refused, all places together") {
     auto const refused = explained(models::residual_module(1, 2, 3), "enlarge_conv", 100);
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().code() == error_code::unsupported);
+    CHECK(refused.error().id() == errors::rewrite_weights);
     CHECK(explained(models::residual_module(1, 2, 3), "enlarge_conv", 160));
 }
 

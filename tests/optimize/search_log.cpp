@@ -244,7 +244,7 @@ TEST_CASE("a log of another search is refused, and what differs is named") {
         optimize_options options;
         (replay ? options.replay : options.resume) = &heard.log();
         auto const of_another = refused(models::residual_module(1, 16, 7), model, options);
-        CHECK(of_another.code() == error_code::usage);
+        CHECK(of_another.id() == errors::other_search);
         CHECK(tells(of_another, "another model"));
         auto const few = choose_rules(standard_rules(), "atomic").value();
         auto other_rules = options;
@@ -264,7 +264,7 @@ TEST_CASE("a log of another search is refused, and what differs is named") {
         CHECK(tells(refused(g, cost::erase(copies), options), "another cost model"));
         cost::roofline const slow{.launch = 6e-6};
         auto const dear = refused(g, cost::erase(slow), options);
-        CHECK(dear.code() == error_code::usage);
+        CHECK(dear.id() == errors::other_search);
         CHECK(tells(dear, "in the trace and"));
         CHECK(tells(dear, "profile"));
     }
@@ -282,10 +282,10 @@ TEST_CASE("a log of another search is refused, and what differs is named") {
         CHECK(tells(refused(g, model, options), "other moves: \"one\" and not \"until-cheaper\""));
     }
     search_log const empty;
-    CHECK(refused(g, model, {.resume = &empty}).code() == error_code::usage);
+    CHECK(refused(g, model, {.resume = &empty}).id() == errors::other_search);
     search_recorder listener;
-    CHECK(refused(g, model, {.trace = &listener, .replay = &heard.log()}).code() == error_code::usage);
-    CHECK(refused(g, model, {.resume = &heard.log(), .replay = &heard.log()}).code() == error_code::usage);
+    CHECK(refused(g, model, {.trace = &listener, .replay = &heard.log()}).id() == errors::search_setting);
+    CHECK(refused(g, model, {.resume = &heard.log(), .replay = &heard.log()}).id() == errors::search_setting);
 }
 
 // All events of a search, kept.
@@ -339,7 +339,7 @@ TEST_CASE("a log that lies is found out where its word would count") {
     };
     for (bool const replay : {false, true}) {
         auto const other_graph = outcome([](search_event& e) { ++e.key.low; }, replay);
-        CHECK(other_graph.code() == error_code::invalid_input);
+        CHECK(other_graph.id() == errors::damaged_trace);
         CHECK(tells(other_graph, fmt::format("rewrite {} from the start leads to another graph", path.size())));
         CHECK(tells(outcome([](search_event& e) { e.cost *= 0.75; }, replay), "leads to a cost of"));
         CHECK(tells(outcome([](search_event& e) { e.rule = "add_identity"; }, replay), "does not match"));
@@ -376,7 +376,7 @@ TEST_CASE("a replay in other parts says so") {
     static_cast<void>(run(g, model, {.split = 8, .trace = &heard}));
     for (std::size_t const split : {0u, 4u}) {
         auto const e = refused(g, model, {.split = split, .replay = &heard.log()});
-        CHECK(e.code() == error_code::invalid_input);
+        CHECK(e.id() == errors::damaged_trace);
         CHECK(tells(e, "begins with another graph"));
     }
 }

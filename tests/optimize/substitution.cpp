@@ -434,7 +434,7 @@ TEST_CASE("a cost that is none is an error that names node and unit") {
         auto const erased = cost::erase(model);
         auto const r = capture([&] { substitution_problem{g, erased, index}; });
         REQUIRE_FALSE(r);
-        CHECK(r.error().code() == error_code::internal);
+        CHECK(r.error().id() == errors::cost_value);
         CHECK(r.error().problems()[0].op == "Conv");
         CHECK(r.error().problems()[0].node == "expand1x1");
         CHECK(r.error().message().find(" J; costs are finite and >= 0") != std::string::npos);

@@ -217,7 +217,7 @@ TEST_CASE("groups widen as far as a clock says that it pays, and no further") {
         cost::table::parse(group_times.substr(0, group_times.find('\n', 2)), "short", dialect::of<standard_ops>().ops);
     auto const refused = optimize(g, short_of_16.value());
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().code() == error_code::unsupported);
+    CHECK(refused.error().id() == errors::no_cost);
     CHECK(refused.error().message().find("short has no cost for") != std::string::npos);
 }
 

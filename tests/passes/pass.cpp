@@ -148,6 +148,7 @@ TEST_CASE("a pass that is asked to stop ends with an error and changes nothing")
     auto const r = run_pass(soften{}, m, cx);
     REQUIRE_FALSE(r);
     CHECK(r.error().message() == "pass soften: environment: stopped by the caller");
+    CHECK(r.error().id() == errors::stopped);
     CHECK(m.hash().value() == before);
 }
 

@@ -217,6 +217,8 @@ TEST_CASE("what is no trace is refused, and why") {
         CHECK(log.error().message().find(why) != std::string::npos);
     };
     refuses("", "no event");
+    CHECK(read("").error().id() == errors::damaged_trace);
+    CHECK(read(begin).error().id() == errors::damaged_trace);
     refuses("\n", "line 1");
     refuses("[1]\n", "no JSON object");
     refuses(begin, "header");
@@ -239,7 +241,7 @@ TEST_CASE("what is no trace is refused, and why") {
             "there is no reason");
     refuses(header + std::string(3 << 20, '['), "line 2");
     refuses(header + std::string(2000, '['), "line 2");
-    CHECK(report::read_trace("gsub_no_such_trace").error().code() == error_code::environment);
+    CHECK(report::read_trace("gsub_no_such_trace").error().id() == errors::file_access);
 }
 
 } // namespace trace_test

@@ -138,10 +138,10 @@ result<runtime::bound_graph> bound(any_graph const& g, user_kernel const& k) {
     return bind_kernels(g, {&k, 1});
 }
 template <class T>
-bool refused(result<T> const& r, error_code code, std::string_view words) {
+bool refused(result<T> const& r, error_id id, std::string_view words) {
     if (r) return false;
-    UNSCOPED_INFO(r.error().message());
-    return r.error().code() == code && r.error().message().find(words) != std::string::npos;
+    UNSCOPED_INFO(to_string(r.error().id()) << ": " << r.error().message());
+    return r.error().id() == id && r.error().message().find(words) != std::string::npos;
 }
 
 } // namespace extern_kernel_test
@@ -238,9 +238,10 @@ TEST_CASE("types that nobody knows, or that make no sense, are refused and the n
     using namespace extern_kernel_test;
     auto const unknown = model_checks::loaded(own_node({}, {}, false));
     auto const with = [&](gsub_shape_function f) { return bound(unknown, own_kernel(do_nothing, f)); };
-    CHECK(
-        refused(with(nullptr), error_code::unsupported, "test.Own (node \"here\"): the type of result 0 is not known"));
-    CHECK(refused(with([](gsub_shape_call const*) -> int { return GSUB_OK; }), error_code::unsupported, "not known"));
+    CHECK(refused(with(nullptr), errors::user_kernel_signature,
+                  "test.Own (node \"here\"): the type of result 0 is not known"));
+    CHECK(refused(with([](gsub_shape_call const*) -> int { return GSUB_OK; }), errors::user_kernel_signature,
+                  "not known"));
     CHECK(refused(with([](gsub_shape_call const* c) -> int { return c->results[0].dtype = 99, GSUB_OK; }),
                   error_code::invalid_input, "the element type 99"));
     CHECK(refused(with([](gsub_shape_call const* c) -> int { return c->results[0].rank = 17, GSUB_OK; }),
@@ -253,7 +254,7 @@ TEST_CASE("types that nobody knows, or that make no sense, are refused and the n
     CHECK(refused(with([](gsub_shape_call const* c) { return gsub_fail(c->message, GSUB_UNSUPPORTED, "no boxes"); }),
                   error_code::unsupported, "(node \"here\"): no boxes"));
     CHECK(refused(with([](gsub_shape_call const*) -> int { throw std::runtime_error{"thrown"}; }),
-                  error_code::environment, "thrown"));
+                  errors::user_kernel_failed, "thrown"));
 }
 
 TEST_CASE("operands and results that a kernel is not registered for are refused before anything runs") {
@@ -263,19 +264,19 @@ TEST_CASE("operands and results that a kernel is not registered for are refused 
     CHECK(bound(g, k));
     auto wrong = k;
     wrong.elements = {dtype::f32};
-    CHECK(refused(bound(g, wrong), error_code::unsupported,
+    CHECK(refused(bound(g, wrong), errors::user_kernel_signature,
                   "operand 2 has elements of type i64; its kernel is registered for f32"));
     wrong.elements = {dtype::i64, dtype::f64};
-    CHECK(refused(bound(g, wrong), error_code::unsupported, "operand 0 has elements of type f32"));
+    CHECK(refused(bound(g, wrong), errors::user_kernel_signature, "operand 0 has elements of type f32"));
     wrong = k;
     wrong.max_operands = 2;
-    CHECK(refused(bound(g, wrong), error_code::unsupported, "3 operands; its kernel is registered for 0 to 2"));
+    CHECK(refused(bound(g, wrong), errors::user_kernel_signature, "3 operands; its kernel is registered for 0 to 2"));
     wrong = k;
     wrong.min_operands = 4;
-    CHECK(refused(bound(g, wrong), error_code::unsupported, "at least 4"));
+    CHECK(refused(bound(g, wrong), errors::user_kernel_signature, "at least 4"));
     wrong = k;
     wrong.results = 2;
-    CHECK(refused(bound(g, wrong), error_code::unsupported, "1 results; its kernel is registered for 2"));
+    CHECK(refused(bound(g, wrong), errors::user_kernel_signature, "1 results; its kernel is registered for 2"));
     k.elements.clear();
     CHECK(bound(g, k));
 }
@@ -283,10 +284,10 @@ TEST_CASE("operands and results that a kernel is not registered for are refused 
 TEST_CASE("kernels without a function or name, and two of one operator, are usage errors") {
     using namespace extern_kernel_test;
     auto const g = scaled();
-    CHECK(refused(bound(g, extern_kernel<scale>(nullptr)), error_code::usage, "test.Scale has no function"));
-    CHECK(refused(bound(g, extern_kernel("test", "", do_nothing)), error_code::usage, "no operator"));
+    CHECK(refused(bound(g, extern_kernel<scale>(nullptr)), errors::user_kernel_entry, "test.Scale has no function"));
+    CHECK(refused(bound(g, extern_kernel("test", "", do_nothing)), errors::user_kernel_entry, "no operator"));
     auto const twice = std::array{extern_kernel<scale>(do_nothing), extern_kernel("test", "Scale", do_nothing)};
-    CHECK(refused(bind_kernels(g, twice), error_code::usage, "test.Scale has two user kernels"));
+    CHECK(refused(bind_kernels(g, twice), errors::user_kernel_entry, "test.Scale has two user kernels"));
 }
 
 TEST_CASE("what a function does wrong is an error that names the node") {
@@ -302,9 +303,9 @@ TEST_CASE("what a function does wrong is an error that names the node") {
                       return -7;
                   }),
                   error_code::environment, "worse (status -7)"));
-    CHECK(refused(outcome([](gsub_call const*) -> int { throw std::runtime_error{"thrown"}; }), error_code::environment,
-                  "\"y\"): its kernel has thrown: thrown"));
-    CHECK(refused(outcome([](gsub_call const*) -> int { throw 3; }), error_code::environment, "no exception"));
+    CHECK(refused(outcome([](gsub_call const*) -> int { throw std::runtime_error{"thrown"}; }),
+                  errors::user_kernel_failed, "\"y\"): its kernel has thrown: thrown"));
+    CHECK(refused(outcome([](gsub_call const*) -> int { throw 3; }), errors::user_kernel_failed, "no exception"));
     CHECK(refused(outcome([](gsub_call const*) -> int {
                       throw error{error_code::negative, "own"};
                   }),

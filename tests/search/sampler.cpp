@@ -25,6 +25,7 @@ TEST_CASE("a score that is not a number is an error that names it, an infinite o
     std::vector<double> const bad{1, std::numeric_limits<double>::quiet_NaN()};
     CHECK_THROWS_WITH(search::check_scores(bad, 40), Catch::Contains("score 42 of the objective is not a number") &&
                                                          Catch::Contains("+infinity for a point that is infeasible"));
+    CHECK(capture([&] { search::check_scores(bad); }).error().id() == errors::objective_value);
     product_space const space{{search::dimension::ordinal(9)}};
     search::random_search method{space};
     auto const points = method.ask(2);

@@ -117,7 +117,7 @@ TEST_CASE("a target text that is wrong is refused, and the part that is wrong na
         auto const read = parse_target(c.text);
         CAPTURE(c.text);
         REQUIRE(!read);
-        CHECK(read.error().code() == error_code::usage);
+        CHECK(read.error().id() == errors::unknown_target);
         CAPTURE(read.error().message());
         CHECK(read.error().message().find(c.part) != std::string::npos);
         CHECK(read.error().message().find(c.reason) != std::string::npos);

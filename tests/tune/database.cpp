@@ -58,7 +58,7 @@ TEST_CASE("sizes are bounded, and what lies beyond is told") {
     std::string many;
     for (int i = 0; i < 5; ++i) many += to_string(numbered(0, i, 1e-3)) + "\n";
     auto const beyond = db.parse(many, "f", {.max_records = 3});
-    CHECK(beyond.error().code() == error_code::unsupported);
+    CHECK(beyond.error().id() == errors::record_form);
     CHECK_THAT(beyond.error().message(), Contains("f:4: more than 3 records"));
     CHECK(db.size() == 3);
     CHECK(database{}.parse("x\nx\nx\n", "f", {.max_warnings = 2}).value().warnings.size() == 2);
@@ -66,8 +66,8 @@ TEST_CASE("sizes are bounded, and what lies beyond is told") {
     temporary_folder const at;
     io::write_file(at.file("db"), many).value();
     CHECK(database{}.load(at.file("db")).value().read == 5);
-    CHECK(database{}.load(at.file("db"), {.max_file_bytes = 10}).error().code() == error_code::unsupported);
-    CHECK(database{}.load(at.file("none")).error().code() == error_code::environment);
+    CHECK(database{}.load(at.file("db"), {.max_file_bytes = 10}).error().id() == errors::file_limit);
+    CHECK(database{}.load(at.file("none")).error().id() == errors::file_access);
 }
 
 TEST_CASE("the best record is the cheapest that did not fail, in any order of records") {

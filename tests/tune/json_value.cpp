@@ -19,6 +19,7 @@ std::string again(std::string_view text) {
 }
 std::string complaint(std::string_view text, json_limits const& limits = {}) {
     auto const read = parse_json_value(text, limits);
+    if (!read) CHECK(read.error().id() == errors::malformed_record);
     return read ? "read as " + to_string(*read) : read.error().message();
 }
 

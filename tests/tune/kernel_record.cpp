@@ -121,9 +121,10 @@ TEST_CASE("a failed measurement has AutoTVM's cost, and one that says nothing ma
 
 TEST_CASE("tasks and targets of others are told from gsub's") {
     auto r = parse_record(autotvm_line).value();
-    CHECK(descriptor_of(r).error().code() == error_code::unsupported);
-    CHECK(target_of(r).error().code() == error_code::unsupported);
+    CHECK(descriptor_of(r).error().id() == errors::record_form);
+    CHECK(target_of(r).error().id() == errors::record_form);
     r.task = "gsub.conv2d";
+    CHECK(descriptor_of(r).error().id() == errors::malformed_record);
     CHECK_THAT(descriptor_of(r).error().message(), Contains("not one descriptor"));
     r.args = {json_value{"conv2d{in_channels=x}"}};
     CHECK(descriptor_of(r).error().code() == error_code::invalid_input);
@@ -132,7 +133,7 @@ TEST_CASE("tasks and targets of others are told from gsub's") {
     for (auto const* bad : {"host", "x86-64-avx512 -mcpu=x", "%", "%4", "%zz", "pdp11", ""}) {
         r.target = std::string{"llvm -keys=cpu -model="} + bad;
         CAPTURE(r.target);
-        CHECK(target_of(r).error().code() == error_code::unsupported);
+        CHECK(target_of(r).error().id() == errors::record_form);
     }
 }
 

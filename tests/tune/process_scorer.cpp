@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -139,7 +140,7 @@ TEST_CASE("what an objective throws on a worker is thrown where the search is") 
     cleanly([&] {
         process_scorer<point> workers{[](point const& p) -> double {
                                           if (p[0] > 0.5) throw std::runtime_error("the kernel gave wrong numbers");
-                                          if (p[0] > 0) throw error{error_code::unsupported, "no such unit"};
+                                          if (p[0] > 0) throw error{errors::kernel_form, "no such unit"};
                                           return 1;
                                       },
                                       {.workers = 2}};
@@ -154,8 +155,31 @@ TEST_CASE("what an objective throws on a worker is thrown where the search is") 
         CHECK_THROWS_WITH(score(inside[1]), "usage: the objective failed on a worker: the kernel gave wrong numbers");
         CHECK_THROWS_WITH(score(inside[0]),
                           "not supported: the objective failed on a worker: not supported: no such unit");
+        CHECK(capture([&] { return score(inside[0]); }).error().id() == errors::kernel_form);
         CHECK(score(inside[2]) == 1); // workers outlive what they throw
         CHECK(workers.statistics().lost == 0);
+    });
+}
+
+TEST_CASE("a system that gives no worker is an error, and nothing is left behind") {
+    cleanly([] {
+        auto const free = static_cast<rlim_t>(::dup(0)); // the next descriptor that the system would give
+        ::close(static_cast<int>(free));
+        rlimit before{};
+        REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+        rlimit const none{free, before.rlim_max};
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+        auto const scored = capture([] {
+            process_scorer<double> workers{[](double x) { return x; }, {.workers = 2}};
+            double const x = 0;
+            double const* const where[] = {&x};
+            double out[1];
+            return workers.score(where, out, [] { return false; });
+        });
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+        REQUIRE_FALSE(scored);
+        CHECK(scored.error().id() == errors::worker_lost);
+        CHECK(scored.error().message().find("for a worker") != std::string::npos);
     });
 }
 

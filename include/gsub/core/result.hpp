@@ -2,13 +2,14 @@
 #pragma once
 
 #include <gsub/core/config.hpp>
+#include <gsub/core/error_id.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <exception>
-#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,27 +18,9 @@
 
 namespace gsub {
 
-/// Kind of an error. The numbers are the exit codes of the command line.
-enum class error_code : int {
-    negative = 1,      ///< the answer is no: models differ, a rule is refuted
-    usage = 2,         ///< the request makes no sense: unknown rule name, alpha below one
-    unsupported = 3,   ///< valid, but outside of what this version does
-    invalid_input = 4, ///< the file or value is malformed or ill-typed
-    environment = 5,   ///< the operating system or a device refuses
-    internal = 6,      ///< a fault in gsub itself
-};
-
-/// Name of an error code as it is printed, e.g. `not supported`.
-[[nodiscard]] constexpr std::string_view to_string(error_code code) noexcept {
-    constexpr std::string_view names[] = {"unknown",       "negative result", "usage",         "not supported",
-                                          "invalid input", "environment",     "internal error"};
-    auto const number = static_cast<std::size_t>(code);
-    return names[number < std::size(names) ? number : 0];
-}
-
 /// Diagnostic of one fault, with what the reader needs to act on it.
 struct problem {
-    error_code code = error_code::invalid_input;
+    error_id id{};        ///< which error it is; an `error_code` stands for those without a number of their own
     std::string node{};   ///< name of the node or value concerned, may be empty
     std::string op{};     ///< operator with version, e.g. `Resize-19`, may be empty
     std::string reason{}; ///< what was found and what was expected
@@ -46,7 +29,7 @@ struct problem {
 
 /// Text of a problem: `not supported: Resize-19 (node "up"): reason; try: hint`
 [[nodiscard]] inline std::string to_string(problem const& p) {
-    std::string text{to_string(p.code)};
+    std::string text{to_string(p.id.code)};
     text += ": ";
     if (!p.op.empty()) text += p.op + " ";
     if (!p.node.empty()) text += "(node \"" + p.node + "\") ";
@@ -56,11 +39,11 @@ struct problem {
     return text;
 }
 
-/// An error: a code, one or several problems, and a chain of contexts (outermost first). Cheap to copy.
+/// An error: an identity, one or several problems, and a chain of contexts (outermost first). Cheap to copy.
 class error : public std::exception {
 public:
     /// An error with one problem that consists of a reason alone.
-    error(error_code code, std::string reason) : error(problem{code, {}, {}, std::move(reason), {}}) {}
+    error(error_id id, std::string reason) : error(problem{id, {}, {}, std::move(reason), {}}) {}
     explicit error(problem one) : error(std::vector<problem>{std::move(one)}) {}
 
     /// Several problems reported together. *Requires* at least one.
@@ -68,7 +51,9 @@ public:
 
     /// The gravest code among the problems, in the order of their numbers: malformed input outweighs what is merely not
     /// supported.
-    [[nodiscard]] error_code code() const noexcept { return data_->code; }
+    [[nodiscard]] error_code code() const noexcept { return data_->id.code; }
+    /// The identity of the first problem of that code.
+    [[nodiscard]] error_id id() const noexcept { return data_->id; }
     [[nodiscard]] std::vector<problem> const& problems() const noexcept { return data_->problems; }
     [[nodiscard]] std::vector<std::string> const& context() const noexcept { return data_->context; }
 
@@ -88,7 +73,7 @@ public:
 
 private:
     struct data {
-        error_code code;
+        error_id id;
         std::vector<problem> problems;
         std::vector<std::string> context;
         std::string message;
@@ -96,19 +81,43 @@ private:
 
     error(std::vector<problem> problems, std::vector<std::string> context) {
         GSUB_ASSERT(!problems.empty(), "an error needs at least one problem");
-        auto code = problems.front().code;
-        for (auto const& p : problems) code = std::max(code, p.code);
+        auto id = problems.front().id;
+        for (auto const& p : problems)
+            if (id.code < p.id.code) id = p.id;
         std::string text;
         for (auto const& c : context) text += c + ": ";
         if (problems.size() > 1) text += std::to_string(problems.size()) + " problems";
         auto const shown = std::min(problems.size(), max_shown_problems);
         for (std::size_t i = 0; i < shown; ++i) text += (problems.size() > 1 ? "\n  " : "") + to_string(problems[i]);
         if (shown < problems.size()) text += "\n  and " + std::to_string(problems.size() - shown) + " more";
-        data_ = std::make_shared<data const>(data{code, std::move(problems), std::move(context), std::move(text)});
+        data_ = std::make_shared<data const>(data{id, std::move(problems), std::move(context), std::move(text)});
     }
 
     std::shared_ptr<data const> data_;
 };
+
+/// An error in lines for a person, each problem with its number: what is wrong, `in` what, `because` of what, and what
+/// to `try`. `error[G0102]: not supported: Wobble (node "up")` is the first of them. They end with a line break.
+[[nodiscard]] inline std::string to_lines(error const& e) {
+    auto const& all = e.problems();
+    auto const shown = std::min(all.size(), error::max_shown_problems);
+    std::string where, text;
+    for (auto const& c : e.context()) where += (where.empty() ? "  in:      " : ": ") + c;
+    if (!where.empty()) where += '\n';
+    if (all.size() > 1) text = "error: " + std::to_string(all.size()) + " problems\n" + std::exchange(where, {});
+    for (auto const& p : std::span{all}.first(shown)) {
+        text += "error[" + to_string(p.id) + "]: ";
+        text += to_string(p.id.code);
+        text += ": " + p.op;
+        if (!p.node.empty()) text += p.op.empty() ? '"' + p.node + '"' : " (node \"" + p.node + "\")";
+        auto const named = !p.op.empty() || !p.node.empty();
+        text += (named ? "\n" : p.reason + "\n") + where;
+        if (named) text += "  because: " + p.reason + "\n";
+        if (!p.hint.empty()) text += "  try:     " + p.hint + "\n";
+    }
+    if (shown < all.size()) text += "and " + std::to_string(all.size() - shown) + " more\n";
+    return text;
+}
 
 /// A value or an error. *Errors* `.value()` throws the `error` that it holds.
 template <class T>

@@ -342,7 +342,7 @@ struct evaluate<ops::dropout> {
             return t && t->elements() == 1 ? t->converted_to(dtype::f64).data<double>()[0] : otherwise;
         };
         if (number(2, 0) != 0 && number(1, 0.5) != 0)
-            throw error{problem{error_code::unsupported, {}, "Dropout", "training mode, whose result is random", {}}};
+            throw error{problem{errors::operator_form, {}, "Dropout", "training mode, whose result is random", {}}};
         args.results[0] = *args.operands[0];
         if (args.results.size() == 2)
             for (auto& kept : args.results[1].mutable_data<bool>()) kept = true;

@@ -18,7 +18,7 @@ namespace gsub::io {
 namespace detail {
 /// Throws the error of malformed data, with the reason.
 [[noreturn]] inline void malformed(std::string reason) {
-    throw error{error_code::invalid_input, std::move(reason)};
+    throw error{errors::malformed_model, std::move(reason)};
 }
 } // namespace detail
 
@@ -112,7 +112,7 @@ private:
         try {
             return f();
         } catch (protozero::exception const& e) {
-            throw error{error_code::invalid_input, std::string{"malformed protobuf: "} + e.what()};
+            throw error{errors::malformed_model, std::string{"malformed protobuf: "} + e.what()};
         }
     }
     template <class T, class One, class F>
@@ -121,7 +121,7 @@ private:
         if (!is_bytes()) return;
         auto const data = bytes();
         if (data.size() % sizeof(T) != 0)
-            throw error{error_code::invalid_input, "malformed protobuf: a packed field is cut off"};
+            throw error{errors::malformed_model, "malformed protobuf: a packed field is cut off"};
         for (std::size_t i = 0; i < data.size(); i += sizeof(T)) {
             T value;
             std::memcpy(&value, data.data() + i, sizeof(T)); // the wire is little-endian, as every supported host

@@ -48,7 +48,7 @@ struct scored_point {
 inline void check_scores(std::span<double const> scores, std::uint64_t before = 0) {
     for (std::size_t i = 0; i < scores.size(); ++i)
         if (std::isnan(scores[i]))
-            throw error{{error_code::usage,
+            throw error{{errors::objective_value,
                          {},
                          {},
                          "score " + std::to_string(before + i + 1) + " of the objective is not a number",

@@ -261,7 +261,7 @@ TEST_CASE("a layout that a value cannot have is refused with the node's name") {
         pass_context cx;
         auto const r = alter_op_layout{blocked_convolutions{wanted}}(n.g, cx);
         REQUIRE_FALSE(r);
-        CHECK(r.error().code() == error_code::usage);
+        CHECK(r.error().id() == errors::layout_request);
         CHECK(r.error().message().starts_with("usage: Conv (node \"stem\"): layout \"" + std::string{wanted} + "\""));
     }
 }

@@ -113,7 +113,7 @@ TEST_CASE("ConvertLayout: names that are no layouts or operators are refused") {
     for (auto const wrong : {"NHCW", "Conv=", "Conv=CHW", "NCHW4c,nonsense"}) {
         auto const p = convert_layout::from_text(wrong);
         REQUIRE_FALSE(p);
-        CHECK(p.error().code() == error_code::usage);
+        CHECK(p.error().id() == errors::layout_request);
     }
     bench n;
     pass_context cx;
@@ -142,7 +142,7 @@ TEST_CASE("ConvertLayout: layouts of weights are named beside those of data, and
         CAPTURE(wrong);
         auto const p = convert_layout::from_text(wrong);
         REQUIRE_FALSE(p);
-        CHECK(p.error().code() == error_code::usage);
+        CHECK(p.error().id() == errors::layout_request);
     }
     pass_context cx;
     n.g.set_outputs(std::vector{y});

@@ -122,6 +122,9 @@ TEST_CASE("whatever goes wrong, the module is as before, and the error names the
         auto const r = s.run(exact_doer{what});
         REQUIRE_FALSE(r);
         CHECK(r.error().message().find("pass doer") != std::string::npos);
+        if (what == deed::break_types || what == deed::lose_entry) CHECK(r.error().id() == errors::illegal_graph);
+        if (what == deed::throw_other) CHECK(r.error().id() == errors::pass_threw);
+        if (what == deed::scale) CHECK(r.error().id() == errors::pass_changes_results);
         CHECK(fingerprint(s.m) == s.before);
         CHECK(s.last().failure == r.error().message());
         CHECK_FALSE(s.last().changed);
@@ -140,7 +143,7 @@ TEST_CASE("an ill-typed graph is told with function, node, what was found and wh
 
 TEST_CASE("numbers may differ as far as the exactness of a pass allows") {
     stage exact{true};
-    CHECK(exact.run(exact_doer{deed::nudge}).error().code() == error_code::negative);
+    CHECK(exact.run(exact_doer{deed::nudge}).error().id() == errors::pass_changes_results);
     stage reassociating{true};
     CHECK_FALSE(reassociating.run(doer<exactness::reassociating>{deed::nudge}));
     stage near{true};

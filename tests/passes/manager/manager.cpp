@@ -140,7 +140,7 @@ TEST_CASE("unknown names are errors, all at once, each with the nearest name") {
     auto const r = passes::standard_passes().parse("FuseOp, fuse-ops, DeedCodeElimination, qqqqqqqqqqqqqqqqqq");
     REQUIRE_FALSE(r);
     REQUIRE(r.error().problems().size() == 3);
-    CHECK(r.error().code() == error_code::usage);
+    CHECK(r.error().id() == errors::unknown_pass);
     CHECK(r.error().problems()[0].hint == "fuse-ops");
     CHECK(r.error().problems()[1].hint == "dead-code-elimination");
     CHECK(r.error().problems()[2].hint == "`gsub passes` lists them");
@@ -153,6 +153,8 @@ TEST_CASE("arguments go to the passes that take them, anything else in a list is
         REQUIRE_FALSE(r);
         CHECK(r.error().code() == error_code::usage);
     }
+    for (auto bad : {"a(", "a)", "a(changes)b", "a)("}) CHECK(known.parse(bad).error().id() == errors::pass_list);
+    CHECK(known.parse("failing(1)").error().id() == errors::pass_arguments);
     auto m = dropout_module();
     pass_context cx;
     auto const done = known.run("c(changes), c, d( changes)", m, cx);
@@ -164,7 +166,9 @@ TEST_CASE("lists may name lists, and not themselves") {
     CHECK(names_of(letters_known().parse("nested, c").value()) == texts{"a", "d", "a", "d", "c"});
     auto known = letters_known();
     known.add_list({"round", "a, round", ""});
-    CHECK_FALSE(known.parse("round"));
+    auto const round = known.parse("round");
+    REQUIRE_FALSE(round);
+    CHECK(round.error().id() == errors::pass_list);
 }
 
 TEST_CASE("a list runs what it names, in its order, as often as it says") {
@@ -200,6 +204,7 @@ TEST_CASE("requirements that are not registered or go round are errors before an
           "pass b requires another: usage: there is no pass \"c\"; try: `gsub passes` lists them");
     known.add(circular<'c', 'a'>{});
     CHECK(known.run("a", m, cx).error().message() == "usage: passes require each other in a circle: a -> b -> c -> a");
+    CHECK(known.run("a", m, cx).error().id() == errors::pass_list);
 }
 
 TEST_CASE("where a pass of a list fails, the module is as before the list") {
@@ -218,6 +223,7 @@ TEST_CASE("a hard order that a list breaks is refused, a soft one noted, unless 
     pass_context cx;
     auto const refused = known.run("defuse-ops, fuse-ops", m, cx);
     REQUIRE_FALSE(refused);
+    CHECK(refused.error().id() == errors::pass_list);
     CHECK(refused.error().message().find("must come before") != std::string::npos);
     CHECK(known.run("defuse-ops, fuse-ops", m, cx, {.order = order_policy::note}).value().notes.size() == 1);
     auto again = dropout_module();

@@ -107,9 +107,13 @@ TEST_CASE("what is wrong is told with rule and line") {
         auto const text = found(c.first);
         CAPTURE(c.first, text);
         for (auto const word : c.second) CHECK(text.find(word) != std::string::npos);
+        auto const unsupported = text.find("not supported: ") != std::string::npos;
+        if (text != "fine")
+            CHECK(parse_rules(c.first).error().id() == (unsupported ? errors::rule_form : errors::malformed_rule));
     }
     std::string many = "rule r\n";
     for (int i = 0; i < 70; ++i) many += fmt::format(" a{} = relu(x)\n", i);
+    CHECK(parse_rules(many).error().id() == errors::rule_form);
     CHECK(found(many).find("more than 64 operators") != std::string::npos);
     CHECK(found("rule " + std::string(100, 'a')).find("64 letters") != std::string::npos);
     CHECK(load_rules("/nonexistent/rules").error().message().find("/nonexistent/rules") != std::string::npos);

@@ -44,7 +44,7 @@ TEST_CASE("a file in TASO's format says what it says") {
                                "  t2_0, t2_1 = split(t1, axis=1)\n"
                                "  replace s0 by t2_0\n"
                                "  replace s1 by t2_1\n");
-    CHECK(read_taso("").error().code() == error_code::invalid_input);
+    CHECK(read_taso("").error().id() == errors::malformed_rule);
 }
 
 TEST_CASE("rules of a file are proved, refuted, or proved where they are typed") {

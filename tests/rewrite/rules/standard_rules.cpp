@@ -141,7 +141,7 @@ TEST_CASE("a name that no rule has is an error that names it") {
     for (auto list : {"fuse_conv_nb", "-fuse_conv_nb", "all,fuse_conv_nb", "fuse_conv_bn,fuse_conv_nb"}) {
         auto const r = choose_rules(standard_rules(), list);
         REQUIRE_FALSE(r);
-        CHECK(r.error().code() == error_code::usage);
+        CHECK(r.error().id() == errors::unknown_rule);
         CHECK(r.error().message() ==
               "usage: there is no rule \"fuse_conv_nb\"; try: gsub verify-rules lists the rules");
     }

@@ -48,7 +48,7 @@ TEST_CASE("what cannot be compiled together, or at all, is told") {
     other.isa_flags = "-o x";
     CHECK(fault({other}).code() == error_code::usage);
     auto const wrong = fault({{"extern \"C\" int wrong() { return nonesuch; }", "wrong", ""}});
-    CHECK(wrong.code() == error_code::environment);
+    CHECK(wrong.id() == errors::compiler_failed);
     CHECK(wrong.message().find("nonesuch") != std::string::npos);
     CHECK(wrong.message().find(with->path) != std::string::npos);
     CHECK(fault({source("a", "3")}, {.source_bytes = 10}).code() == error_code::unsupported);
@@ -70,7 +70,7 @@ TEST_CASE("a compiler is found for an instruction set, or it is told what there 
             // One that is asked for and compiles for something else is refused.
             auto const wrong = find_compiler_for(set == &isa::neon ? isa::avx2 : isa::neon, found->path);
             REQUIRE_FALSE(wrong);
-            CHECK(wrong.error().code() == error_code::environment);
+            CHECK(wrong.error().id() == errors::compiler_failed);
             CHECK(wrong.error().message().find(found->path) != std::string::npos);
         } else {
             CHECK(found.error().message().find(word + "-linux-gnu-g++") != std::string::npos);

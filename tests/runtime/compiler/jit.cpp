@@ -162,7 +162,7 @@ TEST_CASE("a compiler that fails in any way is an error that names it, and leave
         fake const bad(f, body);
         auto const loaded = load({add(1), add(2)}, bad.get(), f / "cache");
         REQUIRE(!loaded);
-        CHECK(loaded.error().code() == error_code::environment);
+        CHECK(loaded.error().id() == errors::compiler_failed);
         CHECK(loaded.error().message().find(bad.path) != std::string::npos);
         CHECK(loaded.error().message().find(words) != std::string::npos);
         CHECK(temporary.names().empty());
@@ -246,6 +246,7 @@ TEST_CASE("a cache folder that others could change is refused with a note, and t
         for (auto const& e : {cache_entries(folder).has_value(), cache_verify(folder).has_value(),
                               cache_collect(folder, 0).has_value()})
             CHECK(!e);
+        CHECK(cache_entries(folder).error().id() == errors::cache_folder);
     }
     for (auto const* name : {"real", "world", "group", "other"}) CHECK(fs::is_empty(f / name));
 }
@@ -566,7 +567,7 @@ TEST_CASE("the compiler is the one that is asked for, else that of the environme
     variable const isa{"CXX", "/nonexistent/c++"};
     auto const none = find_compiler();
     REQUIRE(!none);
-    CHECK(none.error().code() == error_code::environment);
+    CHECK(none.error().id() == errors::compiler_failed);
     CHECK(none.error().message().find("($CXX): \"/nonexistent/c++\": not found") != std::string::npos);
     variable const unset{"CXX", std::nullopt}, nowhere{"PATH", f / "empty"};
     auto const all = find_compiler();

@@ -14,7 +14,7 @@ namespace detail {
 
 GSUB_LAZY void check_model_name(std::string const& name) {
     if (name != exported_name(name))
-        throw error{problem{error_code::usage,
+        throw error{problem{errors::export_request,
                             {},
                             {},
                             format_text("{} is no name for a model in C and CMake", quoted{name}),
@@ -25,7 +25,7 @@ GSUB_LAZY void check_model_name(std::string const& name) {
 GSUB_LAZY void check_folder(std::string const& folder) {
     std::error_code failed;
     auto const refuse = [&](std::string const& why) {
-        throw error{error_code::environment, format_text("{}: {}", folder, why)};
+        throw error{errors::file_access, format_text("{}: {}", folder, why)};
     };
     if (!std::filesystem::exists(folder, failed)) {
         if (failed) refuse(failed.message());
@@ -38,7 +38,7 @@ GSUB_LAZY void check_folder(std::string const& folder) {
     auto const before = io::read_file((std::filesystem::path{folder} / "CMakeLists.txt").string(), 1 << 24);
     if (!before || !before.value().starts_with(export_mark))
         throw error{
-            problem{error_code::usage, {}, {}, format_text("{} has other things in it", folder), "a new folder"}};
+            problem{errors::export_request, {}, {}, format_text("{} has other things in it", folder), "a new folder"}};
 }
 
 // A model to be written: its kernels, weights and sources. Refers to the program and the options.
@@ -64,7 +64,7 @@ public:
     void prepare() const {
         std::error_code failed;
         std::filesystem::create_directories(folder_, failed);
-        if (failed) throw error{error_code::environment, format_text("{}: {}", folder_, failed.message())};
+        if (failed) throw error{errors::file_access, format_text("{}: {}", folder_, failed.message())};
         check_folder(folder_);
     }
     void write(std::string file, std::string_view contents) {

@@ -105,7 +105,7 @@ private:
         auto const* const own = call ? dynamic_cast<runtime::user_op const*>(call->host.get()) : nullptr;
         if (!own || own->symbol().empty()) return nullptr;
         if (!is_symbol(own->symbol()))
-            throw error{problem{error_code::usage,
+            throw error{problem{errors::export_request,
                                 s.name,
                                 call->op,
                                 format_text("{} is no name of a C function", quoted{own->symbol()}),
@@ -114,10 +114,10 @@ private:
     }
     static problem without_text(runtime::program_step const& s) {
         if (auto const* const own = std::get_if<runtime::external_call>(&s.what))
-            return {error_code::unsupported, s.name, own->op, std::string{runtime::computed_by_user},
+            return {errors::not_exported, s.name, own->op, std::string{runtime::computed_by_user},
                     "an exported model calls functions of the application by `user_kernel::symbol`"};
         auto const* const reference = std::get_if<runtime::reference_call>(&s.what);
-        return {error_code::unsupported, s.name, reference ? operators_of(*reference) : kind_of(s),
+        return {errors::not_exported, s.name, reference ? operators_of(*reference) : kind_of(s),
                 "there is no kernel for it, and what computes it is part of gsub",
                 "optimize the model first, which may remove it"};
     }
@@ -140,7 +140,7 @@ private:
         for (auto const& option : options_of(k)) {
             auto const* const found = feature_of_option(option);
             if (!found || found->architecture != "x86-64")
-                open_.push_back({error_code::unsupported,
+                open_.push_back({errors::not_exported,
                                  k.symbol,
                                  {},
                                  format_text("option {}: what it needs cannot be asked of a processor", quoted{option}),

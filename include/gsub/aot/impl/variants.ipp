@@ -39,7 +39,7 @@ public:
         for (auto const& o : options_of_) {
             std::error_code failed;
             std::filesystem::create_directories(std::filesystem::path{folder} / o.name, failed);
-            if (failed) throw error{error_code::environment, format_text("{}: {}", folder, failed.message())};
+            if (failed) throw error{errors::file_access, format_text("{}: {}", folder, failed.message())};
         }
         std::vector<exported_model<> const*> models;
         for (auto const& m : models_) models.push_back(&m);
@@ -56,7 +56,7 @@ public:
 
 private:
     void check_variants() const {
-        auto const refuse = [](std::string reason) { throw error{error_code::usage, std::move(reason)}; };
+        auto const refuse = [](std::string reason) { throw error{errors::export_request, std::move(reason)}; };
         if (order_.empty()) refuse("a model is exported for one instruction set at least");
         for (std::size_t i = 0; i < order_.size(); ++i) {
             auto const& v = order_[i];

@@ -93,7 +93,7 @@ GSUB_LAZY_BODY bool expression_lowerer::add_predicate(loop::loaded_element const
         if (here == truth::no) return false;
         if (b.value.depends_on(at_.lane())) {
             if (step == 0 || i.value != 0 || i.integer != 0)
-                fail_lowering(error_code::unsupported, "a condition depends on the vectorised loop");
+                fail_lowering(errors::kernel_form, "a condition depends on the vectorised loop");
             auto const count = at_.lanes_within(b);
             lanes = std::min(lanes, count);
             if (count == 0) return false;
@@ -148,8 +148,7 @@ GSUB_LAZY_BODY std::vector<std::int64_t> expression_lowerer::places_of(loop::loo
     std::vector<std::int64_t> places;
     if (beyond.table.empty()) return places;
     auto const first = at_.resolved(beyond.by.with(at_.lane(), 0));
-    if (!first.is_constant())
-        fail_lowering(error_code::unsupported, "a place is looked up by a loop that is not unrolled");
+    if (!first.is_constant()) fail_lowering(errors::kernel_form, "a place is looked up by a loop that is not unrolled");
     for (std::int64_t i = 0; i < made_.lanes; ++i) {
         auto const place = first.constant() + beyond.by.factor(at_.lane()) * i;
         GSUB_ASSERT(place >= 0 && place < static_cast<std::int64_t>(beyond.table.size()), "a place is in the table");
@@ -181,7 +180,7 @@ GSUB_LAZY_BODY void expression_lowerer::store(std::size_t number, tile_place her
         if (holds == truth::no) return;
         if (holds == truth::yes) continue;
         if (b.value.depends_on(at_.lane()))
-            fail_lowering(error_code::unsupported, "a condition depends on the vectorised loop");
+            fail_lowering(errors::kernel_form, "a condition depends on the vectorised loop");
         i.predicate.push_back({at_.resolved(b.value), b.extent});
     }
     i.op = opcode::store;
@@ -190,7 +189,7 @@ GSUB_LAZY_BODY void expression_lowerer::store(std::size_t number, tile_place her
     i.buffer = target.of;
     auto const& to = flat(target, stores_[number]);
     if (to.step != (at_.lanes_reduce() ? 0 : 1))
-        fail_lowering(error_code::unsupported, "results are stored one element after another by the vectorised loop");
+        fail_lowering(errors::kernel_form, "results are stored one element after another by the vectorised loop");
     i.offset = at_.resolved(to.offset);
     i.lanes = at_.lanes_reduce() ? 1 : here.lanes;
     values_.block(out).push_back(std::move(i));

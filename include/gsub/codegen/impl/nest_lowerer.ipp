@@ -10,7 +10,7 @@ GSUB_LAZY_BODY nest_lowerer::nest_lowerer(loop::loop_nest const& nest, std::size
                                           kernel& made)
     : at_(nest), partition_(at_, max_ranges), tile_(at_, made), within_(within) {
     if (made.lanes != 1 && made.lanes != at_.lanes())
-        fail_lowering(error_code::usage, "stages have vectors of one width");
+        fail_lowering(errors::kernel_schedule, "stages have vectors of one width");
     made.lanes = at_.lanes();
 }
 

@@ -14,7 +14,7 @@
 namespace gsub::codegen::detail {
 
 /// Throws the error of a nest that is not lowered.
-GSUB_LAZY [[noreturn]] void fail_lowering(error_code code, std::string_view reason);
+GSUB_LAZY [[noreturn]] void fail_lowering(error_id id, std::string_view reason);
 
 enum class truth : std::uint8_t { no, unknown, yes };
 

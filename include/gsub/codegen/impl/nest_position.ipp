@@ -7,15 +7,15 @@
 
 namespace gsub::codegen::detail {
 
-GSUB_LAZY_BODY void fail_lowering(error_code code, std::string_view reason) {
-    throw error{code, format_text("lowering: {}", reason)};
+GSUB_LAZY_BODY void fail_lowering(error_id id, std::string_view reason) {
+    throw error{id, format_text("lowering: {}", reason)};
 }
 
 GSUB_LAZY_BODY nest_position::nest_position(loop::loop_nest const& nest)
     : nest_(nest), ranges_(nest.ranges), ensured_(nest.what.bounds.size(), 0) {
-    if (nest.parallel_loops() > 1) fail_lowering(error_code::usage, "a kernel has one parallel loop: fuse them");
+    if (nest.parallel_loops() > 1) fail_lowering(errors::kernel_schedule, "a kernel has one parallel loop: fuse them");
     if (nest.loops.empty() || nest.loops.back().kind != loop::loop_kind::vectorized)
-        fail_lowering(error_code::usage, "a kernel has a vectorised loop");
+        fail_lowering(errors::kernel_schedule, "a kernel has a vectorised loop");
     lane_ = nest.loops.back().var;
     lanes_ = static_cast<std::int32_t>(nest.loops.back().extent);
     lanes_reduce_ = nest.loops.back().reduction;
@@ -85,7 +85,7 @@ GSUB_LAZY_BODY std::int32_t nest_position::lanes_of_tail(loop::bound const& tail
         range(lane_) = {i, i};
         auto const here = check(tail);
         if (here == truth::unknown)
-            fail_lowering(error_code::unsupported, "an axis that is split more than once ends within a tile");
+            fail_lowering(errors::kernel_form, "an axis that is split more than once ends within a tile");
         if (here == truth::no) break;
         ++count;
         if (!tail.value.depends_on(lane_)) {
@@ -103,11 +103,11 @@ GSUB_LAZY_BODY std::int32_t nest_position::lanes_within(loop::bound const& b) {
         range(lane_) = {i, i};
         auto const here = check(b);
         if (here == truth::unknown)
-            fail_lowering(error_code::unsupported, "a condition depends on the vectorised loop and on another one");
+            fail_lowering(errors::kernel_form, "a condition depends on the vectorised loop and on another one");
         if (here == truth::yes) ++count, last = i + 1;
     }
     range(lane_) = {0, lanes_ - 1};
-    if (count != last) fail_lowering(error_code::unsupported, "a condition leaves out the first lanes of a vector");
+    if (count != last) fail_lowering(errors::kernel_form, "a condition leaves out the first lanes of a vector");
     return count;
 }
 

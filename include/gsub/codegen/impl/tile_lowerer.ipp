@@ -92,7 +92,7 @@ GSUB_LAZY_BODY void tile_lowerer::step(statement_list& out) {
         if (here == truth::no) return;
         if (here == truth::yes) continue;
         if (bounds[i].value.depends_on(at_.lane()))
-            fail_lowering(error_code::unsupported, "a condition depends on the vectorised loop");
+            fail_lowering(errors::kernel_form, "a condition depends on the vectorised loop");
         open.push_back({at_.resolved(bounds[i].value), bounds[i].extent});
     }
     tile_place const valid{place.accumulator, at_.lanes_reduce() ? lanes : place.lanes};

@@ -118,11 +118,11 @@ GSUB_INLINE result<linear_fit> fit_linear_score(std::span<kernel_sample const> s
     for (std::size_t s = 0; s < samples.size(); ++s) {
         auto const cycles = samples[s].cycles();
         if (!(cycles > 0) || !std::isfinite(cycles))
-            return error{error_code::invalid_input, format_text("sample {}: a kernel takes {} cycles", s, cycles)};
+            return error{errors::cost_file, format_text("sample {}: a kernel takes {} cycles", s, cycles)};
         for (std::size_t i = 0; i < kernel_feature_count; ++i) {
             auto const of = samples[s].features.amounts[i].cycles;
             if (!(of >= 0) || !std::isfinite(of / cycles))
-                return error{error_code::invalid_input,
+                return error{errors::cost_file,
                              format_text("sample {}: {} cycles of {}", s, of, quoted{kernel_feature_rows[i].name})};
             seen[i] = seen[i] || of > 0;
             a.push_back(of / cycles);

@@ -52,7 +52,7 @@ public:
         return s;
     }
     [[noreturn]] void fail(std::string_view reason) const {
-        throw error{problem{error_code::invalid_input,
+        throw error{problem{errors::cost_file,
                             {},
                             {},
                             format_text("{}, line {}: {}", name_, line_, reason),

@@ -95,7 +95,7 @@ GSUB_INLINE void profile::append(std::string const& line) const {
     if (std::ifstream before(path_, std::ios::binary); before.seekg(-1, std::ios::end)) before.get(last);
     std::ofstream out(path_, std::ios::app);
     out << format_text("{}{}\n", last == '\n' ? "" : "\n", line);
-    if (!out.flush()) throw error{error_code::environment, format_text("{}: cannot be written", path_)};
+    if (!out.flush()) throw error{errors::file_access, format_text("{}: cannot be written", path_)};
 }
 
 GSUB_INLINE std::string signature(any_graph const& g, node_id n) {

@@ -22,7 +22,7 @@ public:
         if (!of.is_object()) refuse("is no object");
     }
     [[noreturn]] void refuse(std::string_view why) const {
-        throw error{error_code::invalid_input, format_text("measured ports: {} {}", where_, why)};
+        throw error{errors::cost_file, format_text("measured ports: {} {}", where_, why)};
     }
     [[nodiscard]] io::json const& at(char const* field) const {
         auto const found = of_.find(field);
@@ -95,7 +95,7 @@ GSUB_INLINE std::string to_json(measured_ports const& found) {
 GSUB_INLINE result<measured_ports> parse_ports(std::string_view text) {
     return capture([&] {
         if (text.size() > std::size_t{1} << 20)
-            throw error{error_code::invalid_input, "measured ports: a text of more than 1 MiB"};
+            throw error{errors::cost_file, "measured ports: a text of more than 1 MiB"};
         auto const all = io::parse_json(text).value();
         detail::port_fields const f{all, "the file"};
         if (f.text("format") != detail::port_format)
@@ -109,7 +109,7 @@ GSUB_INLINE result<measured_ports> parse_ports(std::string_view text) {
         if (!uses.is_array() || uses.size() > 1000) f.refuse("has uses that are no list of at most 1000");
         for (auto const& u : uses) out.uses.push_back(detail::use_of(u, out.uses.size()));
         if (auto const wrong = measured_port_table::check(out); !wrong.empty())
-            throw error{error_code::invalid_input, format_text("measured ports: {}", wrong)};
+            throw error{errors::cost_file, format_text("measured ports: {}", wrong)};
         return out;
     });
 }

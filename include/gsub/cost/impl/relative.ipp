@@ -18,21 +18,22 @@ GSUB_INLINE result<void> weigh(std::vector<weighted_cost>& terms, any_graph cons
     double sum = 0;
     for (auto const& t : terms) {
         if (!(t.weight >= 0) || !std::isfinite(t.weight))
-            return error{error_code::usage, format_text("a weight is {}; weights are finite and >= 0", t.weight)};
+            return error{errors::goal_weights, format_text("a weight is {}; weights are finite and >= 0", t.weight)};
         sum += t.weight;
     }
     if (!(sum > 0) || !std::isfinite(sum))
-        return error{error_code::usage, format_text("the weights add up to {}; they need a finite sum above 0", sum)};
+        return error{errors::goal_weights,
+                     format_text("the weights add up to {}; they need a finite sum above 0", sum)};
     std::erase_if(terms, [](weighted_cost const& t) { return t.weight == 0; });
     for (auto& t : terms) {
         auto const whole = t.model.of_graph(start);
         if (!(whole > 0) || !std::isfinite(whole))
-            return error{error_code::unsupported,
+            return error{errors::no_cost,
                          format_text("the graph costs {} {}: no share of that can be told, so it cannot be weighed",
                                      whole, t.model.unit)};
         t.weight = 100 * (t.weight / sum) / whole;
         if (!std::isfinite(t.weight))
-            return error{error_code::unsupported,
+            return error{errors::no_cost,
                          format_text("the graph costs {} {}, too little to be weighed", whole, t.model.unit)};
     }
     return {};

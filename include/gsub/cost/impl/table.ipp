@@ -52,7 +52,7 @@ public:
 
 private:
     [[noreturn]] void fail(std::string_view reason) const {
-        throw error{problem{error_code::invalid_input,
+        throw error{problem{errors::cost_file,
                             {},
                             {},
                             format_text("{}, line {}: {}", out_.name_, line_, reason),
@@ -197,7 +197,7 @@ GSUB_INLINE table::unit table::operator()(any_graph const& g, node_id n) const {
     for (auto const& e : entries_)
         if (fits(e, g, n)) return costed(e.seconds);
     if (!otherwise_)
-        throw error{problem{error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
+        throw error{problem{errors::no_cost, g.display_name(n), std::string{g.op(n).name},
                             format_text("{} has no cost for {}", name_, text),
                             R"(a line for it, or {"otherwise": "roofline"})"}};
     ++state_->fallbacks;

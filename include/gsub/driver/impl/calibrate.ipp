@@ -107,7 +107,7 @@ private:
     double note(std::string_view name, double taken, double amount, std::string_view unit) {
         auto const rate = amount / taken;
         if (!(taken > 0) || !(rate > 0) || !std::isfinite(rate))
-            throw error{error_code::environment, format_text("calibrating: {} takes {} s", name, taken)};
+            throw error{errors::calibration_failed, format_text("calibrating: {} takes {} s", name, taken)};
         done_.probes.push_back({name, taken, amount, unit});
         return rate;
     }
@@ -118,7 +118,7 @@ private:
         auto const model = measured_kernels::make(evaluators_, {}, how, building_, machine_).value();
         auto const taken = model(g).amount;
         if (model.unmeasured() > 0)
-            throw error{error_code::environment, "calibrating: a kernel could not be built and timed"};
+            throw error{errors::calibration_failed, "calibrating: a kernel could not be built and timed"};
         return taken;
     }
 
@@ -151,7 +151,7 @@ private:
         std::size_t steps = 0;
         for (auto const& s : built.steps()) {
             if (std::holds_alternative<runtime::reference_call>(s.what))
-                throw error{error_code::environment,
+                throw error{errors::calibration_failed,
                             format_text("calibrating: a step is \"{}\", no kernel", kind_of(s))};
             ++steps;
         }

@@ -22,10 +22,11 @@ public:
     region_binder(module const& m, std::span<external_codegen const> codegens) : m_(m) {
         for (auto const& r : codegens) {
             if (r.compiler.empty() == r.composite.empty() || !r.compile)
-                throw error{error_code::usage, "a code generator has a function, and either a compiler or a composite"};
+                throw error{errors::user_kernel_entry,
+                            "a code generator has a function, and either a compiler or a composite"};
             auto& found = r.compiler.empty() ? composites_[r.composite] : compilers_[r.compiler];
             if (std::exchange(found, &r))
-                throw error{error_code::usage,
+                throw error{errors::user_kernel_entry,
                             format_text("two code generators of {}", quoted{r.compiler + r.composite})};
         }
     }
@@ -47,7 +48,7 @@ private:
             for (auto const& [name, r] : compilers_)
                 known += format_text("{}{}", known.empty() ? "" : ", ", quoted{name});
             problems_.push_back(
-                {error_code::unsupported, f.name, "call",
+                {errors::no_code_generator, f.name, "call",
                  format_text("it is a region for the compiler {}, which has no code generator; code generators: {}",
                              quoted{a.compiler}, known.empty() ? "none" : known),
                  "register a code generator, or leave partition-graph out"});

@@ -93,8 +93,7 @@ private:
         guard([&] {
             std::error_code made;
             std::filesystem::create_directories(options_.folder, made);
-            if (made)
-                throw error{error_code::environment, format_text("the folder cannot be made: {}", made.message())};
+            if (made) throw error{errors::file_access, format_text("the folder cannot be made: {}", made.message())};
             auto const links = write(stem("start"), m);
             rows_ +=
                 format_text("<tr><td>{}</td><td>as it was</td><td colspan=\"8\"></td><td>{}</td></tr>\n", step_, links);
@@ -190,7 +189,7 @@ GSUB_LAZY_BODY result<void> dump_kernel_graph(kernel_graph const& g, std::string
                                               std::size_t max_constant_elements) {
     std::error_code made;
     std::filesystem::create_directories(folder, made);
-    if (made) return error{error_code::environment, format_text("{}: {}", printable(folder), made.message())};
+    if (made) return error{errors::file_access, format_text("{}: {}", printable(folder), made.message())};
     auto const name = format_text("lowering-{}-{}.txt", static_cast<int>(g.stage), to_string(g.stage));
     return io::write_file((std::filesystem::path{folder} / name).string(),
                           to_text(g, {.max_constant_elements = max_constant_elements}));

@@ -14,7 +14,7 @@ namespace gsub {
 GSUB_INLINE tensor& op_call_args::make_result(std::size_t port, dtype element, std::span<std::int64_t const> dims) {
     auto const each = std::max<std::size_t>(byte_size(element), 1);
     if (auto const count = checked_product(dims); !count || static_cast<std::uint64_t>(*count) > max_bytes / each)
-        throw error{problem{error_code::unsupported,
+        throw error{problem{errors::memory_limit,
                             {},
                             std::string{op->name},
                             format_text("a result of type {} exceeds the limit of {} bytes",
@@ -93,7 +93,7 @@ GSUB_LAZY_BODY void evaluate_node(dialect const& d, eval_table table, std::uint1
     if (!e.run) return detail::run_by_decomposition(d, table, row, args, options);
     if (is_integer(args.scalar) || args.scalar == dtype::boolean) {
         if (!e.integers || args.scalar == dtype::boolean)
-            throw error{problem{error_code::unsupported,
+            throw error{problem{errors::element_type,
                                 {},
                                 std::string{args.op->name},
                                 format_text("element type {} is not supported", to_string(args.scalar)),
@@ -136,7 +136,7 @@ GSUB_LAZY std::vector<tensor> evaluate_with(any_graph const& g, branch_functions
         !missing.empty())
         throw error{std::move(missing)};
     if (inputs.size() != g.inputs().size())
-        throw error{error_code::usage,
+        throw error{errors::given_inputs,
                     format_text("{} inputs were given; the graph takes {}", inputs.size(), g.inputs().size())};
     return evaluator<>{g, table, options, branches}.run(inputs);
 }
@@ -171,7 +171,7 @@ GSUB_LAZY_BODY std::vector<tensor> random_inputs(any_graph const& g, std::uint64
         auto const count = checked_product(dims);
         auto const most = (limit - total) / std::max<std::size_t>(byte_size(element), 1);
         if (!count || static_cast<std::uint64_t>(*count) > most)
-            throw error{problem{error_code::unsupported,
+            throw error{problem{errors::memory_limit,
                                 g.display_name(n),
                                 "input",
                                 format_text("inputs up to {} exceed the limit of {} bytes", to_string(type), limit),

@@ -13,7 +13,7 @@ namespace detail {
 
 GSUB_INLINE std::int64_t checked_index(std::int64_t i, std::int64_t size, std::string_view op) {
     if (i < -size || i >= size)
-        throw error{problem{error_code::invalid_input,
+        throw error{problem{errors::index_out_of_range,
                             {},
                             std::string{op},
                             format_text("index {} for a dimension of size {}", i, size),
@@ -161,7 +161,7 @@ public:
             if (i >= args.operands.size() || !args.operands[i]) return nullptr;
             if (args.operands[i]->elements() == 1) return args.operands[i];
             throw error{
-                problem{error_code::invalid_input,
+                problem{errors::ill_typed,
                         {},
                         std::string{args.op->name},
                         format_text("operand {} is {}; it takes one number", i, to_string(args.operands[i]->type())),

@@ -204,7 +204,7 @@ GSUB_INLINE void evaluate<ops::gather>::move(op_call_args& args) {
     for (std::int64_t o = 0; o < outer; ++o)
         for (auto i : at) {
             if (i < -size || i >= size)
-                throw error{problem{error_code::invalid_input,
+                throw error{problem{errors::index_out_of_range,
                                     {},
                                     "Gather",
                                     format_text("index {} for a dimension of size {}", i, size),

@@ -34,8 +34,8 @@ GSUB_LAZY std::uint64_t process_memory() {
     return bytes;
 }
 
-GSUB_LAZY error fault_of(any_graph const& g, node_id n, error_code code, std::string reason) {
-    return error{problem{code, g.display_name(n), std::string{g.op(n).name}, std::move(reason), {}}};
+GSUB_LAZY error fault_of(any_graph const& g, node_id n, error_id id, std::string reason) {
+    return error{problem{id, g.display_name(n), std::string{g.op(n).name}, std::move(reason), {}}};
 }
 
 /// Bytes of the results of a graph's nodes, as far as types tell them, against what is allowed.
@@ -50,7 +50,7 @@ public:
         auto const each = std::max<std::size_t>(byte_size(storage_type(t.element, options_.compute)), 1);
         if (!count || static_cast<std::uint64_t>(*count) > options_.max_bytes / each)
             throw fault_of(
-                g_, n, error_code::unsupported,
+                g_, n, errors::memory_limit,
                 format_text("a result of type {} exceeds the limit of {} bytes", to_string(t), options_.max_bytes));
         return static_cast<std::uint64_t>(*count) * each;
     }
@@ -67,7 +67,7 @@ public:
             live += std::min(own, ~std::uint64_t{0} - live);
             if (live > limit)
                 throw fault_of(
-                    g_, n, error_code::unsupported,
+                    g_, n, errors::memory_limit,
                     format_text("results that are needed at one time take {} bytes; the limit is {}", live, limit));
             for (auto v : g_.operands(n))
                 if (v.valid() && --left[v.node.index] == 0) live -= bytes[v.node.index];
@@ -140,7 +140,7 @@ private:
         type.layout = declared.layout; // tensors are row-major here, however values are stored elsewhere
         if (type.element == storage_type(declared.element, options_.compute)) type.element = declared.element;
         auto const refuse = [&](std::string reason) {
-            throw error{problem{error_code::usage, g_.display_name(n), "input", std::move(reason), {}}};
+            throw error{problem{errors::given_inputs, g_.display_name(n), "input", std::move(reason), {}}};
         };
         if (!compatible(type, declared))
             refuse(format_text("a tensor of type {} was given; the graph takes {}", to_string(t.type()),
@@ -176,14 +176,14 @@ private:
         auto const at = [&](value_id v) -> tensor const& { return values_[v.node.index][v.port]; };
         auto const& condition = at(operands[0]);
         if (condition.elements() != 1 || condition.element() != dtype::boolean)
-            throw fault(n, error_code::invalid_input,
+            throw fault(n, errors::ill_typed,
                         format_text("a condition of type {}; it takes one truth value", to_string(condition.type())));
         if (depth_ >= max_branch_depth)
             throw fault(n, error_code::unsupported,
                         format_text("branches are nested more than {} deep", max_branch_depth));
         auto const& body = branches_->at(condition.template data<bool>()[0] ? a.then_branch : a.else_branch);
         if (body.inputs().size() + 1 != operands.size() || body.output_count() != g_.result_count(n))
-            throw fault(n, error_code::invalid_input, "the branch has another number of operands or results");
+            throw fault(n, errors::function_call, "the branch has another number of operands or results");
         std::vector<tensor> inputs;
         for (std::size_t i = 1; i < operands.size(); ++i) inputs.push_back(at(operands[i]));
         auto inner = options_;
@@ -196,7 +196,7 @@ private:
             if (storage_type(declared.element, options_.compute) == type.element) type.element = declared.element;
             if (!compatible(type, declared))
                 throw fault(
-                    n, error_code::invalid_input,
+                    n, errors::declared_result,
                     format_text("its result is {}, the graph declares {}", to_string(type), to_string(declared)));
             if (declared.element == dtype::undefined) found_types_[{n, port}] = results[port].element();
         }
@@ -236,7 +236,7 @@ private:
             auto wanted = g_.type({n, port});
             wanted.layout = {};
             if (!compatible(type, types[port]) || !compatible(type, wanted))
-                throw fault(n, error_code::invalid_input,
+                throw fault(n, errors::declared_result,
                             format_text("its result is {}, the graph declares {}", to_string(type), to_string(wanted)));
         }
         for (std::uint32_t port = 0; port < types.size(); ++port)
@@ -280,7 +280,7 @@ private:
                 cx.set_known(i, std::move(*k));
         }
         infer(g_.operators(), g_.row(n), cx);
-        if (cx.failed()) throw fault(n, error_code::invalid_input, cx.reason());
+        if (cx.failed()) throw fault(n, errors::ill_typed, cx.reason());
         for (std::size_t port = 0; port < types.size(); ++port) {
             auto declared_type = std::exchange(types[port], cx.result_type(port));
             declared_type.layout = types[port].layout = {}; // tensors are row-major here
@@ -290,7 +290,7 @@ private:
             if (!types[port].is_static() && !table_[g_.row(n)].decides_sizes)
                 throw fault(n, error_code::unsupported, "its result has no size that is known before it runs");
             if (!compatible(types[port], declared_type))
-                throw fault(n, error_code::invalid_input,
+                throw fault(n, errors::declared_result,
                             format_text("its result is {}, the graph declares {}", to_string(types[port]),
                                         to_string(declared_type)));
         }
@@ -309,9 +309,7 @@ private:
         return options_.compute == precision::f64 || widest == dtype::f64 ? dtype::f64 : dtype::f32;
     }
 
-    error fault(node_id n, error_code code, std::string reason) const {
-        return fault_of(g_, n, code, std::move(reason));
-    }
+    error fault(node_id n, error_id id, std::string reason) const { return fault_of(g_, n, id, std::move(reason)); }
 
     any_graph const& g_;
     eval_table table_;

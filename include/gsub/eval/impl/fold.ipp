@@ -48,7 +48,7 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, eval_table table, fold_opt
     auto open = false; // whether a size is found by computing it
     auto const refuse = [&] {
         return error{
-            problem{error_code::unsupported,
+            problem{errors::memory_limit,
                     {},
                     {},
                     format_text("folded weights take {} bytes; the limit is {}", total, options.max_weight_bytes),

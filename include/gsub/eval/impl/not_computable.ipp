@@ -22,7 +22,7 @@ GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph cons
         if (g.is<ops::input>(n)) {
             for (auto const& foreign : g.info().foreign_types)
                 if (foreign.first == g.name({n, 0}))
-                    found.push_back({error_code::unsupported,
+                    found.push_back({errors::element_type,
                                      foreign.first,
                                      {},
                                      "an input that is no tensor of a type that gsub computes with",
@@ -32,15 +32,17 @@ GSUB_LAZY void append_not_computable(std::vector<problem>& found, any_graph cons
             auto op = a.domain.empty() ? a.op_type : format_text("{}.{}", a.domain, a.op_type);
             for (auto const& [domain, opset] : g.info().domains)
                 if (domain == a.domain) op += format_text("-{}", opset);
-            found.push_back({error_code::unsupported, g.display_name(n), std::move(op),
-                             a.reason.empty() ? "gsub does not know this operator" : a.reason,
+            // The reason of a loop ends with that of a node of its body.
+            auto const known = !a.reason.empty() && !a.reason.ends_with(ops::not_known);
+            found.push_back({known ? errors::operator_form : errors::unknown_operator, g.display_name(n), std::move(op),
+                             a.reason.empty() ? std::string{ops::not_known} : a.reason,
                              "gsub ops lists the operators"});
         } else if (g.is<ops::if_else>(n)) {
             if (!has_branches)
-                found.push_back({error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
+                found.push_back({errors::branches_apart, g.display_name(n), std::string{g.op(n).name},
                                  "its branches are functions of a module", "use gsub::evaluate_module"});
         } else if (!table[row].move && !table[row].run && !g.operators().infer[row].build) {
-            found.push_back({error_code::unsupported,
+            found.push_back({errors::no_evaluator,
                              g.display_name(n),
                              std::string{g.op(n).name},
                              "no gsub::evaluate for this operator",

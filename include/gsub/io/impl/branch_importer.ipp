@@ -40,9 +40,7 @@ template <class T>
 imported_node branch_importer<T>::import(std::uint32_t node, std::vector<value_id> const& operands,
                                          std::size_t results) {
     auto const& n = task_.model.graph.nodes[node];
-    auto const fail = [](std::string text) {
-        throw error{problem{error_code::invalid_input, {}, {}, std::move(text), {}}};
-    };
+    auto const fail = [](std::string text) { throw error{problem{errors::invalid_node, {}, {}, std::move(text), {}}}; };
     if (operands.size() != 1 || n.inputs.size() != 1)
         fail(format_text("{} operands; it takes a condition", n.inputs.size()));
     std::string_view branches[2]; // else, then
@@ -58,10 +56,10 @@ imported_node branch_importer<T>::import(std::uint32_t node, std::vector<value_i
     }
     auto* const functions = task_.functions;
     if (!functions || !find_row(task_.operators.ops, {}, "If"))
-        return {.reason = problem{error_code::unsupported,
+        return {.reason = problem{functions ? errors::unknown_operator : errors::operator_form,
                                   {},
                                   {},
-                                  functions ? "gsub does not know this operator"
+                                  functions ? std::string{ops::not_known}
                                             : "which branch it takes is not known, and a graph has no functions",
                                   functions ? "" : "load_onnx_module gives a module"},
                 .types = common_types(branches[0], branches[1])};
@@ -102,7 +100,7 @@ std::string branch_importer<T>::add_function(std::string name, any_graph body) {
     auto const most = task_.options.limits.max_functions;
     while (functions.find(name)) name = format_text("{}_{}", name, functions.functions().size());
     if (functions.functions().size() >= most) {
-        problem too_many{error_code::unsupported, {}, {}, format_text("more than {} functions", most), {}};
+        problem too_many{errors::model_limit, {}, {}, format_text("more than {} functions", most), {}};
         if (task_.in_loop) throw not_supported{std::move(too_many)}; // the loop can stay as it is
         throw error{std::move(too_many)};
     }
@@ -116,7 +114,7 @@ imported_branch branch_importer<T>::import_branch(std::uint32_t node, std::strin
     auto const made = std::make_unique<onnx_model>(model_of_subgraph(task_.model, graph));
     auto& part = *made;
     if (!part.graph.inputs.empty())
-        throw error{problem{error_code::invalid_input, {}, {}, "a branch has inputs; it takes none", {}}};
+        throw error{problem{errors::invalid_node, {}, {}, "a branch has inputs; it takes none", {}}};
     std::vector<value_id> passed;
     std::vector<captured_value> captured;
     for (auto name : symbols_.captured(node)) {

@@ -22,8 +22,7 @@ template <class T>
 void byte_source<T>::count(std::uint64_t bytes) {
     kept_ += bytes;
     if (kept_ > max_kept_)
-        throw error{error_code::unsupported,
-                    format_text("the structure of the model takes more than {} bytes", max_kept_)};
+        throw error{errors::model_limit, format_text("the structure of the model takes more than {} bytes", max_kept_)};
 }
 
 template <class T>

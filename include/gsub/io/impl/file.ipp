@@ -21,7 +21,7 @@ namespace detail {
 [[noreturn]] GSUB_INLINE void system_fault(std::string const& path, std::string_view doing, int number) {
     // strerror_r comes in two forms; std::error_code's text is the same everywhere.
     throw error{problem{
-        error_code::environment, path, {}, format_text("{}: {}", doing, std::generic_category().message(number)), {}}};
+        errors::file_access, path, {}, format_text("{}: {}", doing, std::generic_category().message(number)), {}}};
 }
 
 /// Descriptor that is closed with its scope, or none.
@@ -59,7 +59,7 @@ GSUB_INLINE input_file input_file::adopt(int fd, std::string path) {
     f.fd_ = std::make_shared<descriptor const>(fd);
     struct stat info {};
     if (::fstat(fd, &info) != 0) detail::system_fault(path, "cannot be examined", errno);
-    if (!S_ISREG(info.st_mode)) throw error{problem{error_code::invalid_input, path, {}, "is no regular file", {}}};
+    if (!S_ISREG(info.st_mode)) throw error{problem{errors::not_a_file, path, {}, "is no regular file", {}}};
     f.path_ = std::move(path);
     f.size_ = static_cast<std::uint64_t>(info.st_size);
     return f;
@@ -76,7 +76,7 @@ GSUB_INLINE result<input_file> input_file::open(std::string const& path) {
 
 GSUB_INLINE void input_file::check_range(std::uint64_t offset, std::uint64_t length) const {
     if (offset > size_ || length > size_ - offset)
-        throw error{problem{error_code::invalid_input,
+        throw error{problem{errors::file_ends,
                             path_,
                             {},
                             format_text("ends at byte {}; bytes {} to {} are needed", size_, offset, offset + length),
@@ -90,7 +90,7 @@ GSUB_INLINE void input_file::read(std::uint64_t offset, std::span<std::byte> to)
                                static_cast<off_t>(offset));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) detail::system_fault(path_, "cannot be read", errno);
-        if (n == 0) throw error{problem{error_code::invalid_input, path_, {}, "was shortened while it was read", {}}};
+        if (n == 0) throw error{problem{errors::file_ends, path_, {}, "was shortened while it was read", {}}};
         to = to.subspan(static_cast<std::size_t>(n));
         offset += static_cast<std::uint64_t>(n);
     }
@@ -128,7 +128,7 @@ GSUB_INLINE result<folder> folder::of(std::string const& path) {
 GSUB_INLINE result<input_file> folder::open(std::string_view name) const {
     std::string const path{name};
     auto const refuse = [&](std::string_view reason) {
-        return error{problem{error_code::invalid_input,
+        return error{problem{errors::external_data,
                              path,
                              {},
                              format_text("external data: {}", reason),
@@ -236,7 +236,7 @@ GSUB_INLINE result<std::string> read_file(std::string const& path, std::uint64_t
     return capture([&] {
         auto const file = input_file::open(path).value();
         if (file.size() > max_bytes)
-            throw error{problem{error_code::unsupported,
+            throw error{problem{errors::file_limit,
                                 path,
                                 {},
                                 format_text("has {} bytes; the limit is {}", file.size(), max_bytes),

@@ -24,7 +24,7 @@ class import_diagnostics {
 public:
     explicit import_diagnostics(load_options const& options) : options_(options) {}
 
-    void wrong(error_code code, std::string_view node, std::string_view op, std::string reason, std::string hint = {});
+    void wrong(error_id id, std::string_view node, std::string_view op, std::string reason, std::string hint = {});
     /// *Errors* throws `error` with all problems so far, where there are any.
     void give_up_if_wrong();
     void note(std::string text);

@@ -24,12 +24,12 @@ GSUB_LAZY_BODY std::string shown_operator(std::string_view domain, std::string_v
 }
 
 template <class T>
-void import_diagnostics<T>::wrong(error_code code, std::string_view node, std::string_view op, std::string reason,
+void import_diagnostics<T>::wrong(error_id id, std::string_view node, std::string_view op, std::string reason,
                                   std::string hint) {
     ++problem_count_;
     auto const most = std::min(options_.limits.max_problems, error::max_shown_problems - 1); // and one that counts
     if (problems_.empty() || problems_.size() < most)
-        problems_.push_back({code, beginning(std::string{node}, most_shown), shown_operator({}, op),
+        problems_.push_back({id, beginning(std::string{node}, most_shown), shown_operator({}, op),
                              beginning(std::move(reason), most_shown), std::move(hint)});
 }
 
@@ -37,7 +37,7 @@ template <class T>
 void import_diagnostics<T>::give_up_if_wrong() {
     if (problem_count_ == 0) return;
     if (problem_count_ > problems_.size())
-        problems_.push_back({problems_.back().code,
+        problems_.push_back({problems_.back().id,
                              {},
                              {},
                              format_text("{} more problems are not listed", problem_count_ - problems_.size()),

@@ -23,7 +23,7 @@ void input_bindings<T>::read(std::span<onnx_value const* const> inputs) {
 
 template <class T>
 void input_bindings<T>::wrong(std::string_view name, std::string_view what, std::string reason) {
-    diagnostics_.wrong(error_code::usage, name, what, std::move(reason));
+    diagnostics_.wrong(errors::input_binding, name, what, std::move(reason));
 }
 
 template <class T>

@@ -20,7 +20,7 @@ namespace gsub::io::detail {
 
 GSUB_INLINE void loop_budget::refuse() const {
     throw not_supported{
-        {error_code::unsupported,
+        {errors::operator_form,
          {},
          {},
          format_text("written one by one, iterations of loops are more than {} nodes and values", most_),

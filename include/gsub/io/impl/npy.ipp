@@ -23,15 +23,15 @@ inline constexpr std::array npy_types{
     npy_type{dtype::u16, "<u2"}, npy_type{dtype::u8, "|u1"},  npy_type{dtype::boolean, "|b1"},
 };
 
-[[noreturn]] GSUB_INLINE void npy_fault(error_code code, std::string reason) {
-    throw error{problem{code, {}, ".npy", std::move(reason), {}}};
+[[noreturn]] GSUB_INLINE void npy_fault(error_id id, std::string reason) {
+    throw error{problem{id, {}, ".npy", std::move(reason), {}}};
 }
 
 // The header is a Python dictionary with three known keys, always in this form: {'descr': '<f4', 'fortran_order':
 // False, 'shape': (1, 2), }
 GSUB_INLINE std::string_view npy_entry(std::string_view header, std::string_view key) {
     auto const at = header.find(key);
-    if (at == std::string_view::npos) npy_fault(error_code::invalid_input, format_text("the header lacks {}", key));
+    if (at == std::string_view::npos) npy_fault(errors::malformed_array, format_text("the header lacks {}", key));
     auto rest = header.substr(at + key.size());
     auto const start = rest.find_first_not_of(": ");
     return start == std::string_view::npos ? std::string_view{} : rest.substr(start);
@@ -46,43 +46,43 @@ struct npy_header {
 GSUB_INLINE npy_header parse_npy_header(std::span<std::byte const> start, std::uint64_t file_size) {
     auto const* const text = reinterpret_cast<char const*>(start.data());
     if (start.size() < 10 || std::memcmp(text, "\x93NUMPY", 6) != 0)
-        npy_fault(error_code::invalid_input, "this is no .npy file");
+        npy_fault(errors::malformed_array, "this is no .npy file");
     auto const version = static_cast<unsigned char>(text[6]);
     if (version < 1 || version > 3)
-        npy_fault(error_code::unsupported, format_text("format {}; 1 to 3 are supported", unsigned{version}));
+        npy_fault(errors::array_form, format_text("format {}; 1 to 3 are supported", unsigned{version}));
     auto const byte_at = [&](std::size_t i) { return std::to_integer<std::size_t>(start[i]); };
     std::size_t const prefix = version == 1 ? 10 : 12;
-    if (start.size() < prefix) npy_fault(error_code::invalid_input, "the header is cut off");
+    if (start.size() < prefix) npy_fault(errors::malformed_array, "the header is cut off");
     auto const length = version == 1 ? byte_at(8) | byte_at(9) << 8
                                      : byte_at(8) | byte_at(9) << 8 | byte_at(10) << 16 | byte_at(11) << 24;
-    if (length > start.size() - prefix) npy_fault(error_code::invalid_input, "the header is cut off");
+    if (length > start.size() - prefix) npy_fault(errors::malformed_array, "the header is cut off");
     std::string_view const header{text + prefix, length};
     npy_header h{dtype::undefined, {}, prefix + length};
     auto const code = npy_entry(header, "'descr'");
     for (auto const& t : npy_types)
         if (code.size() > 4 && code.substr(1, 3) == t.code) h.element = t.element;
     if (h.element == dtype::undefined)
-        npy_fault(error_code::unsupported, format_text("element type {} is not supported",
-                                                       code.substr(0, std::min<std::size_t>(code.find(','), 20))));
+        npy_fault(errors::array_form, format_text("element type {} is not supported",
+                                                  code.substr(0, std::min<std::size_t>(code.find(','), 20))));
     if (!npy_entry(header, "'fortran_order'").starts_with("False"))
-        npy_fault(error_code::unsupported, "column-major order; save with numpy.ascontiguousarray");
+        npy_fault(errors::array_form, "column-major order; save with numpy.ascontiguousarray");
     auto shape = npy_entry(header, "'shape'");
-    if (!shape.starts_with('(')) npy_fault(error_code::invalid_input, "the shape is no tuple");
+    if (!shape.starts_with('(')) npy_fault(errors::malformed_array, "the shape is no tuple");
     shape.remove_prefix(1);
     while (!shape.starts_with(')')) {
         std::int64_t size = -1;
         auto const [end, fault] = std::from_chars(shape.data(), shape.data() + shape.size(), size);
         if (fault != std::errc{} || size < 0 || h.dims.size() == 64)
-            npy_fault(error_code::invalid_input, "the shape has an entry that is no size");
+            npy_fault(errors::malformed_array, "the shape has an entry that is no size");
         h.dims.push_back(size);
         shape.remove_prefix(static_cast<std::size_t>(end - shape.data()));
         auto const next = shape.find_first_not_of(", L");
-        if (next == std::string_view::npos) npy_fault(error_code::invalid_input, "the shape does not end");
+        if (next == std::string_view::npos) npy_fault(errors::malformed_array, "the shape does not end");
         shape.remove_prefix(next);
     }
     auto const count = checked_product(h.dims);
     if (!count || static_cast<std::uint64_t>(*count) > (file_size - h.begin) / byte_size(h.element))
-        npy_fault(error_code::invalid_input, "there are fewer elements than the header says");
+        npy_fault(errors::malformed_array, "there are fewer elements than the header says");
     return h;
 }
 
@@ -108,8 +108,7 @@ GSUB_INLINE result<tensor> load_npy(std::string const& path, std::uint64_t max_b
     auto t = capture([&] {
         auto const file = input_file::open(path).value();
         if (file.size() > max_bytes)
-            detail::npy_fault(error_code::unsupported,
-                              format_text("has {} bytes; the limit is {}", file.size(), max_bytes));
+            detail::npy_fault(errors::array_form, format_text("has {} bytes; the limit is {}", file.size(), max_bytes));
         std::vector<std::byte> start(std::min<std::uint64_t>(file.size(), 1 << 16));
         file.read(0, {start.data(), start.size()});
         auto const h = detail::parse_npy_header(as_span(start), file.size());

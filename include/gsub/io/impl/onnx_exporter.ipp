@@ -129,7 +129,7 @@ template <class T>
 void onnx_exporter<T>::write_known(node_id n) {
     auto const& row = task_.table[g_.row(n)];
     if (row.since == 0)
-        throw error{problem{error_code::unsupported, g_.display_name(n), std::string{g_.op(n).name},
+        throw error{problem{errors::no_form_in_files, g_.display_name(n), std::string{g_.op(n).name},
                             "this operator has no form in ONNX files",
                             g_.is<ops::let>(n) ? "run to-graph-normal-form before saving"
                             : g_.constant(n)   ? "fold constants before saving"
@@ -158,7 +158,7 @@ void onnx_exporter<T>::write_if(node_id n) {
          {std::pair{"then_branch", &a.then_branch}, std::pair{"else_branch", &a.else_branch}}) {
         auto const found = task_.branches.find(*branch);
         if (found == task_.branches.end())
-            throw error{problem{error_code::unsupported, g_.display_name(n), "If",
+            throw error{problem{errors::no_form_in_files, g_.display_name(n), "If",
                                 format_text("function {} is not at hand", quoted{*branch}), "save the module"}};
         auto const body = write_branch(found->second, captured);
         auto const name = std::string_view{key};
@@ -175,7 +175,7 @@ template <class T>
 std::string onnx_exporter<T>::write_branch(any_graph const& body, std::span<std::string const> captured) {
     onnx_exporter inner{body, task_, shared_, depth_ + 1};
     if (inner.depth_ > onnx_limits{}.max_depth)
-        throw error{error_code::unsupported,
+        throw error{errors::no_form_in_files,
                     format_text("branches are nested more than {} deep", onnx_limits{}.max_depth)};
     inner.names_.bind_captured(captured);
     inner.names_.assign(true);

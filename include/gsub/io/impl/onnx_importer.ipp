@@ -118,27 +118,27 @@ void onnx_importer<T>::read_opsets() {
         auto const& [domain, v] = model.opsets[i];
         if (opsets_.emplace(domain, i).second) continue;
         if (auto const before = opset(domain); before != v)
-            diagnostics_.wrong(error_code::invalid_input, {}, {},
+            diagnostics_.wrong(errors::names_in_model, {}, {},
                                format_text("versions {} and {} of operator set {}", before, v, quoted{domain}));
     }
     if (model.ir_version < 0 || model.ir_version > newest_format)
         diagnostics_.wrong(
-            model.ir_version < 0 ? error_code::invalid_input : error_code::unsupported, {}, {},
+            model.ir_version < 0 ? errors::malformed_model : errors::newer_model, {}, {},
             format_text("version {} of the format; gsub reads versions up to {}", model.ir_version, newest_format),
             "write the model with an older release of the onnx package");
     auto const version = opset({});
     if (version > newest_opset)
         diagnostics_.wrong(
-            error_code::unsupported, {}, {},
+            errors::newer_model, {}, {},
             format_text("operator set {} is newer than {}, the newest that gsub reads", version, newest_opset),
             format_text("convert the model with onnx.version_converter to operator set {}", newest_opset));
     for (auto const& n : model.graph.nodes)
         if (n.domain.empty() && version < 1) {
-            diagnostics_.wrong(error_code::invalid_input, {}, {}, "the model does not say which operator set it uses");
+            diagnostics_.wrong(errors::malformed_model, {}, {}, "the model does not say which operator set it uses");
             break;
         }
     if (model.graph.has_sparse_initializers)
-        diagnostics_.wrong(error_code::unsupported, {}, {}, "sparse initializers", "store the weights densely");
+        diagnostics_.wrong(errors::operator_form, {}, {}, "sparse initializers", "store the weights densely");
     if (model.has_training) diagnostics_.note("the training graph of the model is left out");
 }
 
@@ -163,13 +163,13 @@ void onnx_importer<T>::check_attributes(std::uint32_t i) {
     for (auto const& a : n.attributes) {
         names.push_back(a.name);
         if (!a.refers_to.empty())
-            diagnostics_.wrong(error_code::invalid_input, symbols_.label(i), n.op_type,
+            diagnostics_.wrong(errors::invalid_node, symbols_.label(i), n.op_type,
                                format_text("attribute {} refers to {} of a function; the node is in none",
                                            quoted{a.name}, quoted{a.refers_to}));
     }
     std::ranges::sort(names);
     if (auto const twice = std::ranges::adjacent_find(names); twice != names.end())
-        diagnostics_.wrong(error_code::invalid_input, symbols_.label(i), n.op_type,
+        diagnostics_.wrong(errors::invalid_node, symbols_.label(i), n.op_type,
                            format_text("attribute {} is given twice", quoted{*twice}));
 }
 
@@ -191,7 +191,7 @@ void onnx_importer<T>::make_node(std::uint32_t i) {
                                                      : import_node(i, operands, outputs.size());
     } catch (not_supported const& e) { node.reason = e.what; } catch (error const& e) {
         for (auto const& p : e.problems())
-            diagnostics_.wrong(p.code, symbols_.label(i), format_text("{}-{}", n.op_type, opset(n.domain)), p.reason,
+            diagnostics_.wrong(p.id, symbols_.label(i), format_text("{}-{}", n.op_type, opset(n.domain)), p.reason,
                                p.hint);
         type_id const unknown{}; // something to go on with
         for (auto name : outputs)
@@ -199,7 +199,7 @@ void onnx_importer<T>::make_node(std::uint32_t i) {
         return;
     }
     if (task_.in_loop && !node.made.valid())
-        throw not_supported{{node.reason->code,
+        throw not_supported{{node.reason->id,
                              {},
                              {},
                              format_text("in its body, {} {}: {}", shown_operator(n.domain, n.op_type),
@@ -239,8 +239,8 @@ imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_i
                                             std::size_t results) {
     auto const& n = task_.model.graph.nodes[i];
     auto const version = opset(n.domain);
-    auto const stays_opaque = [](std::string reason, std::string hint) {
-        return imported_node{.reason = problem{error_code::unsupported, {}, {}, std::move(reason), std::move(hint)}};
+    auto const stays_opaque = [](error_id id, std::string reason, std::string hint) {
+        return imported_node{.reason = problem{id, {}, {}, std::move(reason), std::move(hint)}};
     };
     auto const row = n.op_type == "Constant" && n.domain.empty() ? std::optional{structural::constant}
                                                                  : find_row(task_.operators.ops, n.domain, n.op_type);
@@ -248,14 +248,15 @@ imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_i
     auto const known = row && n.domain != "gsub" && task_.table[*row].since != 0;
     auto const* const function = known ? nullptr : find_onnx_function(n.domain, n.op_type);
     if (!known && !((function || loop) && has_standard_operators()))
-        return stays_opaque("gsub does not know this operator", "gsub ops lists the operators");
+        return stays_opaque(errors::unknown_operator, std::string{ops::not_known}, "gsub ops lists the operators");
     auto const since = loop ? loop_importer<>::since(n) : function ? function->since : task_.table[*row].since;
     if (version < since)
         return stays_opaque(
+            errors::operator_form,
             format_text("its form in operator set {} is not supported; from {} on it is", version, since),
             "convert the model with onnx.version_converter");
     if (function && results > function->results)
-        throw error{error_code::invalid_input, format_text("{} results; it has {}", results, function->results)};
+        throw error{errors::invalid_node, format_text("{} results; it has {}", results, function->results)};
     onnx_import_context cx{values_.builder(),
                            n,
                            version,
@@ -268,7 +269,7 @@ imported_node onnx_importer<T>::import_node(std::uint32_t i, std::vector<value_i
     auto const import = function ? function->import : task_.table[*row].import;
     auto const made = import ? import(cx) : cx.add_by_fields(*row);
     if (auto const extra = cx.unread_attribute())
-        return stays_opaque(format_text("attribute {} is not supported", quoted{*extra}), {});
+        return stays_opaque(errors::operator_form, format_text("attribute {} is not supported", quoted{*extra}), {});
     return {.made = made, .given = cx.given()};
 }
 

@@ -181,13 +181,13 @@ GSUB_LAZY onnx_tensor read_initializer(byte_source<>& source, wire_field const& 
 
 GSUB_LAZY onnx_model parse_model(byte_source<>& source, onnx_limits const& limits) {
     if (source.size() > limits.max_file_bytes)
-        throw error{error_code::unsupported,
+        throw error{errors::model_limit,
                     format_text("has {} bytes; the limit is {}", source.size(), limits.max_file_bytes)};
     if (source.size() == 0) malformed("is empty");
     onnx_model m;
     auto const check_count = [&](std::size_t count, std::string_view what) {
         if (count > limits.max_nodes)
-            throw error{error_code::unsupported, format_text("more than {} {}", limits.max_nodes, what)};
+            throw error{errors::model_limit, format_text("more than {} {}", limits.max_nodes, what)};
     };
     each_field(source, 0, source.size(), [&](wire_field const& f) {
         if (f.number == 1 && f.wire_type == 0) m.ir_version = static_cast<std::int64_t>(f.length);
@@ -349,11 +349,10 @@ GSUB_LAZY_BODY std::vector<std::string_view> captured_names(onnx_node const& nod
         s->around = next.around;
         s->depth = next.around ? next.around->depth + 1 : 1;
         if (s->depth > limits.max_depth)
-            throw error{error_code::unsupported,
-                        format_text("subgraphs are nested more than {} deep", limits.max_depth)};
+            throw error{errors::model_limit, format_text("subgraphs are nested more than {} deep", limits.max_depth)};
         for (wire_reader r{next.graph}; r.next();)
             if (r.field() == 1 && ++nodes > limits.max_nodes)
-                throw error{error_code::unsupported, format_text("more than {} nodes in subgraphs", limits.max_nodes)};
+                throw error{errors::model_limit, format_text("more than {} nodes in subgraphs", limits.max_nodes)};
         auto const g = parse_onnx_graph(next.graph);
         for (auto const& v : g.inputs) s->names.insert(v.name);
         for (auto const& t : g.initializers) s->names.insert(t.name);

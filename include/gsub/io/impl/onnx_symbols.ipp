@@ -11,23 +11,22 @@ void onnx_symbols<T>::collect() {
     captures_.resize(g.nodes.size());
     for (std::uint32_t i = 0; i < g.initializers.size(); ++i)
         if (!initializers_.emplace(g.initializers[i].name, i).second)
-            diagnostics_.wrong(error_code::invalid_input, g.initializers[i].name, {},
-                               "two initializers have this name");
+            diagnostics_.wrong(errors::names_in_model, g.initializers[i].name, {}, "two initializers have this name");
     for (auto const* list : {&g.outputs, &g.values})
         for (auto const& v : *list)
             if (!v.type.empty()) declared_.emplace(v.name, &v);
     for (auto const* list : {&g.inputs, &g.outputs})
         for (auto const& v : *list)
-            if (v.name.empty()) diagnostics_.wrong(error_code::invalid_input, {}, {}, "an input or output has no name");
+            if (v.name.empty()) diagnostics_.wrong(errors::names_in_model, {}, {}, "an input or output has no name");
     std::unordered_set<std::string_view> inputs;
     for (auto const& v : g.inputs)
         if (!inputs.insert(v.name).second)
-            diagnostics_.wrong(error_code::invalid_input, v.name, {}, "two inputs have this name");
+            diagnostics_.wrong(errors::names_in_model, v.name, {}, "two inputs have this name");
     for (std::uint32_t i = 0; i < g.nodes.size(); ++i)
         for (auto name : g.nodes[i].outputs) {
             if (name.empty()) continue;
             if (inputs.contains(name) || initializers_.contains(name) || !producers_.emplace(name, i).second)
-                diagnostics_.wrong(error_code::invalid_input, label(i), g.nodes[i].op_type,
+                diagnostics_.wrong(errors::names_in_model, label(i), g.nodes[i].op_type,
                                    format_text("value {} is made more than once", quoted{name}));
         }
     // Inputs with an initializer are weights with a default; the default stands.
@@ -76,11 +75,11 @@ std::vector<std::string_view> onnx_symbols<T>::reads(std::uint32_t node) {
             if (exists(name))
                 captured.push_back(name);
             else
-                diagnostics_.wrong(error_code::invalid_input, label(node), n.op_type,
+                diagnostics_.wrong(errors::names_in_model, label(node), n.op_type,
                                    format_text("a subgraph reads value {}, which does not exist", quoted{name}));
         }
     } catch (error const& e) {
-        for (auto const& p : e.problems()) diagnostics_.wrong(p.code, label(node), n.op_type, p.reason, p.hint);
+        for (auto const& p : e.problems()) diagnostics_.wrong(p.id, label(node), n.op_type, p.reason, p.hint);
     }
     for (auto name : captured) read_.insert(name);
     append(names, captured);
@@ -119,12 +118,12 @@ void onnx_symbols<T>::sort() {
             auto const made = producers_.find(name);
             if (made == producers_.end()) {
                 if (!exists(name))
-                    diagnostics_.wrong(error_code::invalid_input, label(top.node), g.nodes[top.node].op_type,
+                    diagnostics_.wrong(errors::names_in_model, label(top.node), g.nodes[top.node].op_type,
                                        format_text("input {} does not exist", quoted{name}));
                 continue;
             }
             if (marks[made->second] == mark::open) {
-                diagnostics_.wrong(error_code::invalid_input, label(top.node), g.nodes[top.node].op_type,
+                diagnostics_.wrong(errors::names_in_model, label(top.node), g.nodes[top.node].op_type,
                                    format_text("input {} depends on the node itself", quoted{name}));
                 for (auto const& f : stack) marks[f.node] = mark::done; // one report a cycle
                 return stack.clear();
@@ -140,7 +139,7 @@ void onnx_symbols<T>::sort() {
         if (auto const made = producers_.find(v.name); made != producers_.end())
             visit(made->second);
         else if (!exists(v.name))
-            diagnostics_.wrong(error_code::invalid_input, v.name, {}, "the graph's output does not exist");
+            diagnostics_.wrong(errors::names_in_model, v.name, {}, "the graph's output does not exist");
     order_ = sorted;
     for (std::uint32_t i = 0; i < g.nodes.size(); ++i) visit(i);
     if (sorted.size() > order_.size())

@@ -196,10 +196,10 @@ GSUB_INLINE std::optional<std::string_view> onnx_import_context::unread_attribut
 }
 
 GSUB_INLINE void onnx_import_context::unsupported(std::string reason, std::string hint) const {
-    throw detail::not_supported{{error_code::unsupported, {}, {}, std::move(reason), std::move(hint)}};
+    throw detail::not_supported{{errors::operator_form, {}, {}, std::move(reason), std::move(hint)}};
 }
 GSUB_INLINE void onnx_import_context::invalid(std::string reason) const {
-    throw error{error_code::invalid_input, std::move(reason)};
+    throw error{errors::invalid_node, std::move(reason)};
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ GSUB_INLINE void onnx_export_context::write_by_fields() const {
 
 GSUB_INLINE void onnx_export_context::unsupported(std::string reason) const {
     throw error{problem{
-        error_code::unsupported, g_->display_name(node_), std::string{g_->op(node_).name}, std::move(reason), {}}};
+        errors::no_form_in_files, g_->display_name(node_), std::string{g_->op(node_).name}, std::move(reason), {}}};
 }
 
 } // namespace gsub::io

@@ -39,7 +39,7 @@ void onnx_values<T>::check_weight(onnx_value const& v) {
     if (!element || v.data_type == 0) return;
     tensor_type const own{*element, std::span<std::int64_t const>{t->dims}};
     if (v.data_type != t->data_type || !compatible(own, declared))
-        diagnostics_.wrong(error_code::invalid_input, v.name, "initializer",
+        diagnostics_.wrong(errors::declared_type, v.name, "initializer",
                            format_text("it is {} and is declared as {}", to_string(own), to_string(declared)));
 }
 
@@ -51,10 +51,9 @@ void onnx_values<T>::make_inputs() {
         auto const type = type_of(*v);
         for (auto const& d : v->dims)
             if (d.size < -1 || d.size > max_size)
-                diagnostics_.wrong(error_code::invalid_input, v->name, "input",
-                                   format_text("a dimension of {}", d.size));
+                diagnostics_.wrong(errors::declared_type, v->name, "input", format_text("a dimension of {}", d.size));
         if (!type.elements() && type.is_static())
-            diagnostics_.wrong(error_code::unsupported, v->name, "input", "more than 2^62 elements");
+            diagnostics_.wrong(errors::model_limit, v->name, "input", "more than 2^62 elements");
         auto const* const given = bindings_.value_of(v->name);
         values_[v->name] = given ? builder_.constant(*given, v->name) : graph_.add_input(type, v->name);
         remember_if_foreign(*v);
@@ -84,7 +83,7 @@ void onnx_values<T>::bind(onnx_value const& input, value_id v) {
     auto const element = graph_.type(v).element;
     if (declared && element != dtype::undefined && *declared != element)
         diagnostics_.wrong(
-            error_code::invalid_input, input.name, "input",
+            errors::declared_type, input.name, "input",
             format_text("it is declared as {} and is given {}", to_string(*declared), to_string(graph_.type(v))));
     values_[input.name] = v;
     remember_if_foreign(input);
@@ -127,7 +126,7 @@ value_id onnx_values<T>::value(std::string_view name) {
         made = opaque_constant(*t, name, e.what.reason);
     } catch (error const& e) {
         for (auto const& p : e.problems())
-            diagnostics_.wrong(p.code, name, "initializer",
+            diagnostics_.wrong(p.id, name, "initializer",
                                p.node.empty() ? p.reason : format_text("{}: {}", quoted{p.node}, p.reason), p.hint);
         made = graph_.add_input(type_id{}, {}); // something to go on with, which fits everywhere
     }
@@ -143,7 +142,7 @@ value_id onnx_values<T>::opaque_constant(onnx_tensor const& t, std::string_view 
         wire_writer{whole}.bytes(9, raw);
     } else if (t.external || t.length > 0) {
         diagnostics_.wrong(
-            error_code::unsupported, name, "initializer",
+            errors::element_type, name, "initializer",
             format_text("element type number {} with elements in a file of their own or beyond 1 GiB", t.data_type));
         return graph_.add_input(type_id{}, {});
     }

@@ -57,7 +57,7 @@ GSUB_LAZY_BODY opset_choice choose_opsets(any_graph const& g, export_task const&
                                          : std::max({needs.least, imported, std::int64_t{13}});
     if (needs.bound && choice.own != imported)
         throw error{problem{
-            error_code::unsupported,
+            errors::no_form_in_files,
             {},
             {},
             format_text(
@@ -65,7 +65,7 @@ GSUB_LAZY_BODY opset_choice choose_opsets(any_graph const& g, export_task const&
                 choice.own, imported)}};
     if (choice.own < needs.least)
         throw error{
-            problem{error_code::unsupported,
+            problem{errors::no_form_in_files,
                     {},
                     {},
                     format_text("the graph needs operator set {}, it would be written in {}", needs.least, choice.own),

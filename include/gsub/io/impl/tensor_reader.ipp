@@ -22,10 +22,10 @@ tensor tensor_reader<T>::read(onnx_tensor const& t) {
         malformed(format_text("element type number {}; ONNX has 1 to {}", t.data_type, last_element_type));
     if (!element)
         throw not_supported{
-            {error_code::unsupported, std::string{t.name}, {}, format_text("element type number {}", t.data_type), {}}};
+            {errors::element_type, std::string{t.name}, {}, format_text("element type number {}", t.data_type), {}}};
     auto const count = checked_product(t.dims);
     if (!count || static_cast<std::uint64_t>(*count) > options_.limits.max_tensor_bytes / byte_size(*element))
-        throw error{error_code::unsupported,
+        throw error{errors::model_limit,
                     format_text("a tensor of dimensions {} exceeds the limit of {} bytes",
                                 to_string(attribute_value{t.dims}), options_.limits.max_tensor_bytes)};
     auto const needed = static_cast<std::uint64_t>(*count) * byte_size(*element);

@@ -58,7 +58,7 @@ void value_names<T>::fix(value_id v, std::string name) {
     } else if (known == names_.end() || known->second != name) {
         if (auto const copy = copied_.find(name); copy != copied_.end() && copy->second == v) return;
         if (!unique_.take(name))
-            throw error{problem{error_code::unsupported,
+            throw error{problem{errors::no_form_in_files,
                                 std::move(name),
                                 {},
                                 "two values must have this name: inputs, outputs and values that subgraphs read keep "

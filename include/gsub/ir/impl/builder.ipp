@@ -33,8 +33,7 @@ GSUB_INLINE value_id graph_builder::append(std::uint16_t row, attributes_id attr
 }
 
 GSUB_INLINE void graph_builder::on_ill_typed(std::uint16_t row, std::string_view reason) {
-    throw error{
-        problem{error_code::invalid_input, {}, std::string{operators().ops[row].name}, std::string{reason}, {}}};
+    throw error{problem{errors::ill_typed, {}, std::string{operators().ops[row].name}, std::string{reason}, {}}};
 }
 
 } // namespace gsub

@@ -113,8 +113,7 @@ GSUB_INLINE value_id any_graph::append(std::uint16_t row, attributes_id attribut
 }
 
 GSUB_INLINE void any_graph::on_ill_typed(std::uint16_t row, std::string_view reason) {
-    throw error{
-        problem{error_code::invalid_input, {}, std::string{operators().ops[row].name}, std::string{reason}, {}}};
+    throw error{problem{errors::ill_typed, {}, std::string{operators().ops[row].name}, std::string{reason}, {}}};
 }
 
 GSUB_INLINE value_id any_graph::add_input(type_id type, std::string_view name) {

@@ -141,7 +141,7 @@ std::uint16_t graph_parser<T>::parse_operator() {
         if (operators[r].name == name) row = r;
     if (!row) row = find_row(operators, domain, name);
     if (!row)
-        throw error{problem{error_code::unsupported,
+        throw error{problem{errors::unknown_operator,
                             {},
                             std::string{name},
                             "no operator of that name",

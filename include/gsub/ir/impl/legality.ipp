@@ -55,7 +55,7 @@ GSUB_INLINE std::span<legality_rule const> legality_rules() noexcept {
 GSUB_INLINE std::vector<problem> check(any_graph const& g, stage at) {
     std::vector<problem> found;
     auto const report = [&](node_id n, std::string reason) {
-        found.push_back({error_code::internal, g.display_name(n), std::string{g.op(n).name}, std::move(reason), {}});
+        found.push_back({errors::illegal_graph, g.display_name(n), std::string{g.op(n).name}, std::move(reason), {}});
     };
     std::vector<bool> seen(g.capacity(), false);
     for (auto n : g.order()) {

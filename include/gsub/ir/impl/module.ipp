@@ -65,14 +65,14 @@ GSUB_LAZY std::vector<function const*> callees_first(module const& m, std::span<
     auto const enter = [&](std::string_view name, std::string_view caller) {
         auto const* f = m.find(name);
         if (!f)
-            throw error{problem{error_code::invalid_input,
+            throw error{problem{errors::function_call,
                                 std::string{caller},
                                 "call",
                                 format_text("function {} does not exist", quoted{name}),
                                 {}}};
         if (auto const known = marks.find(f->name); known != marks.end()) {
             if (known->second == mark::open)
-                throw error{problem{error_code::invalid_input,
+                throw error{problem{errors::function_call,
                                     std::string{caller},
                                     "call",
                                     format_text("function {} calls itself", quoted{name}),
@@ -106,7 +106,7 @@ GSUB_LAZY std::vector<function const*> callees_first(module const& m, std::span<
 GSUB_LAZY void require_fit(any_graph const& body, node_id n, any_graph const& callee,
                            std::span<value_id const> operands, any_graph const& of_operands) {
     auto const fail = [&](std::string reason) {
-        throw error{problem{error_code::invalid_input,
+        throw error{problem{errors::function_call,
                             body.display_name(n),
                             body.is<ops::call>(n) ? "call" : std::string{body.op(n).name},
                             std::move(reason),
@@ -213,7 +213,7 @@ GSUB_LAZY_BODY any_graph module::flattened(std::string_view entry, bool name_bra
         auto& size = sizes[f->name] = f->body.size();
         for_each_call(f->body, [&](std::string_view callee) { size += sizes.at(callee), ++calls_left[callee]; });
         if (size > max_inlined_nodes)
-            throw error{error_code::unsupported, format_text("more than {} nodes after inlining", max_inlined_nodes)};
+            throw error{errors::inlined_nodes, format_text("more than {} nodes after inlining", max_inlined_nodes)};
     }
     std::map<std::string_view, any_graph> done;
     std::map<std::string_view, std::string> renamed; // by contents
@@ -238,7 +238,7 @@ GSUB_LAZY_BODY any_graph module::flattened(std::string_view entry, bool name_bra
 namespace detail {
 
 GSUB_LAZY [[noreturn]] void call_fault(std::string_view op, std::string reason) {
-    throw error{problem{error_code::invalid_input, {}, std::string{op}, std::move(reason), {}}};
+    throw error{problem{errors::function_call, {}, std::string{op}, std::move(reason), {}}};
 }
 
 // The function of that name, which takes the operands.

@@ -24,7 +24,7 @@ GSUB_INLINE void graph_patch::on_ill_typed(std::uint16_t row, std::string_view r
 
 GSUB_INLINE result<void> graph_patch::apply_to(any_graph& g, shared_interior policy) const {
     auto const refuse = [&](std::string_view reason) {
-        return error{problem{error_code::internal,
+        return error{problem{errors::illegal_graph,
                              site_.index < g.capacity() ? g.display_name(site_) : "", // erased nodes keep their names
                              std::string{rule_},
                              std::string{reason},

@@ -30,7 +30,7 @@ namespace detail {
 
 GSUB_LAZY void check_size(std::string_view text, text_limits const& limits) {
     if (text.size() > limits.max_bytes)
-        throw error{error_code::unsupported,
+        throw error{errors::file_limit,
                     format_text("text of {} bytes; the limit is {}", text.size(), limits.max_bytes)};
 }
 

@@ -12,7 +12,7 @@ namespace gsub::detail {
 template <class T>
 void text_reader<T>::fail(std::string_view expected) const {
     auto const rest = text_.substr(at_, std::min<std::size_t>(text_.find('\n', at_) - at_, 30));
-    throw error{problem{error_code::invalid_input,
+    throw error{problem{errors::graph_text,
                         {},
                         {},
                         format_text("line {}: expected {}, found {}", line_, expected,

@@ -181,8 +181,11 @@ namespace ops {
 struct input {};    ///< a parameter of the graph
 struct constant {}; ///< a tensor of the graph's constant pool
 struct results {};  ///< the one node whose operands are the graph's outputs
-struct opaque {};   ///< an operator that gsub does not know, kept as it was in the file
+struct opaque {};   ///< an operator that gsub does not know, or not in this form, kept as it was in the file
 struct call {};     ///< a call of another function of the module
+
+/// The reason of an opaque node whose operator has no row; other reasons tell what a known operator lacks.
+inline constexpr std::string_view not_known = "gsub does not know this operator";
 } // namespace ops
 
 template <>

@@ -40,7 +40,7 @@ public:
     attention_writer(attention_shape const& shape, attention_config const& c, isa const& isa)
         : s_(shape), c_(c), l_(isa.lanes()) {
         auto const refuse = [](std::string_view reason) {
-            throw error{error_code::usage, format_text("attention: {}", reason)};
+            throw error{errors::kernel_schedule, format_text("attention: {}", reason)};
         };
         if (c.rows < 1 || c.scores.pixels < 1 || c.scores.vectors < 1 || c.values.pixels < 1 || c.values.vectors < 1)
             refuse("a knob does not apply");

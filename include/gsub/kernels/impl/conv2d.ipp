@@ -117,7 +117,7 @@ struct channel_blocks {
 
 // Throws where there is no direct kernel, or a knob does not apply.
 GSUB_LAZY void check_conv2d(conv2d_shape const& s, conv2d_config const& c, isa const& isa) {
-    auto const refuse = [](std::string_view reason) { throw error{error_code::unsupported, std::string{reason}}; };
+    auto const refuse = [](std::string_view reason) { throw error{errors::kernel_form, std::string{reason}}; };
     if (s.groups != 1 && !reads_vectors(s, isa)) refuse("grouped convolution of an input that is not read in vectors");
     if (s.result != image_layout::blocked && (s.result == image_layout::planar || s.out_channels % isa.lanes() != 0))
         refuse("a result in planes, or with channels last that are no whole vectors");
@@ -127,7 +127,7 @@ GSUB_LAZY void check_conv2d(conv2d_shape const& s, conv2d_config const& c, isa c
         !lane_groups::apply(s, isa) && !s.depth.exists() && c.tile_ic % z.lanes == 0 && c.tile_ic / z.lanes < z.steps;
     if (c.tile_ow < 1 || c.tile_oh < 1 || c.tile_oc < 1 || c.chunk < 1 || c.unroll_ic < 1 ||
         isa.lanes() % c.unroll_ic != 0 || c.tile_ic < 0 || (c.tile_ic > 0 && !tiles_apply))
-        throw error{error_code::usage, "a knob of conv2d that does not apply"};
+        throw error{errors::kernel_schedule, "a knob of conv2d that does not apply"};
 }
 
 // Writer of a direct convolution of whole blocks of channels, or of one filter a channel.

@@ -38,7 +38,7 @@ public:
     matmul_writer(matmul_shape const& s, matmul_config const& c, isa const& isa)
         : s_(s), c_(c), l_(isa.lanes()), blocks_((s.n + l_ - 1) / l_) {
         auto const refuse = [](std::string_view reason) {
-            throw error{error_code::usage, format_text("matmul: {}", reason)};
+            throw error{errors::kernel_schedule, format_text("matmul: {}", reason)};
         };
         if (c.tile_m < 1 || c.tile_n < 1 || c.unroll_k < 1 || s.k % c.unroll_k != 0 || c.tile_k < 0 ||
             c.tile_k % c.unroll_k != 0 || (c.tile_k > 0 && c.tile_k >= s.k))

@@ -18,7 +18,7 @@ public:
     separable_writer(separable_shape const& s, separable_config const& c, isa const& isa)
         : d_(s.depthwise), p_(s.pointwise), c_(c), l_(isa.lanes()) {
         auto const refuse = [](std::string_view reason) {
-            throw error{error_code::usage, format_text("separable convolution: {}", reason)};
+            throw error{errors::kernel_schedule, format_text("separable convolution: {}", reason)};
         };
         if (!is_separable(s)) refuse("the shapes are not of this form");
         for (auto knob : {c.depthwise.tile_ow, c.depthwise.tile_oh, c.pointwise.tile_ow, c.pointwise.tile_oc})

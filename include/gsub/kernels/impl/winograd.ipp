@@ -26,13 +26,13 @@ namespace detail {
 // Sizes of a kernel. *Errors* throws where there is none, or a knob does not apply.
 GSUB_LAZY winograd_sizes checked_sizes(conv2d_shape const& s, winograd_config const& c, isa const& isa) {
     if (!winograd_applies(s))
-        throw error{error_code::unsupported, "no 3x3 convolution of stride 1 over vectors of channels"};
+        throw error{errors::kernel_form, "no 3x3 convolution of stride 1 over vectors of channels"};
     auto const known = (c.m == 2 || c.m == 4) && c.rows >= 1 && c.columns >= 1 && c.tile >= 1 && c.vectors >= 1 &&
                        c.parts >= 1 && c.unroll_ic >= 1 && isa.lanes() % c.unroll_ic == 0;
-    if (!known) throw error{error_code::usage, "a knob of winograd that does not apply"};
+    if (!known) throw error{errors::kernel_schedule, "a knob of winograd that does not apply"};
     winograd_sizes const z{s, c, isa};
     if ((!z.whole_rows && c.rows > 1) || c.columns > z.tile_columns || c.rows > z.tile_rows || c.parts > z.groups)
-        throw error{error_code::usage, "a knob of winograd that does not apply"};
+        throw error{errors::kernel_schedule, "a knob of winograd that does not apply"};
     return z;
 }
 

@@ -141,7 +141,7 @@ GSUB_LAZY_BODY configuration config_space::at(std::uint64_t index) const {
     if (index >= size_) {
         std::string all;
         for (auto const& k : knobs_) all += format_text("{}{}", all.empty() ? "" : ", ", k.name);
-        throw error{error_code::usage,
+        throw error{errors::kernel_schedule,
                     format_text("configuration {}: the space of knobs {} has {}", index, all, size_)};
     }
     configuration c{*this};

@@ -15,7 +15,7 @@ GSUB_INLINE bool same_buffer(buffer const& x, buffer const& y) {
            std::ranges::equal(x.strides, y.strides) && x.written == y.written && x.workspace == y.workspace;
 }
 GSUB_LAZY [[noreturn]] void refuse_stage(std::string_view reason) {
-    throw error{error_code::usage, format_text("fused nest: {}", reason)};
+    throw error{errors::kernel_schedule, format_text("fused nest: {}", reason)};
 }
 } // namespace detail
 

@@ -11,7 +11,7 @@ namespace gsub::loop {
 namespace detail {
 
 GSUB_LAZY [[noreturn]] void refuse(std::string reason) {
-    throw error{error_code::usage, format_text("schedule: {}", reason)};
+    throw error{errors::kernel_schedule, format_text("schedule: {}", reason)};
 }
 
 GSUB_LAZY std::string text_of(access const& a, loop_nest const& nest) {

@@ -19,7 +19,7 @@ namespace gsub::loop::detail {
 inline constexpr std::size_t max_knob_values = std::size_t{1} << 20;
 
 GSUB_LAZY [[noreturn]] void refuse_knob(std::string_view name, std::string const& reason) {
-    throw error{error_code::usage, format_text("knob {}: {}", quoted{name}, reason)};
+    throw error{errors::kernel_schedule, format_text("knob {}: {}", quoted{name}, reason)};
 }
 
 GSUB_LAZY std::string text_of(std::span<std::int64_t const> factors) {

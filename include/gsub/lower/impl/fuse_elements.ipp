@@ -130,7 +130,7 @@ GSUB_LAZY [[nodiscard]] bool fuse_in_blocks(kernel_builder& b, node_id n) {
         for (auto v : w.arrays()) op.operands.push_back(b.whole(v));
         op.results.push_back(b.result({w.nodes().back(), 0}));
         auto const elements = blocked_layout{type.rank(), 1, b.isa().lanes()}.stored_elements(type.sizes());
-        if (!elements) throw error{error_code::unsupported, format_text("too large in blocks: {}", to_string(type))};
+        if (!elements) throw error{errors::memory_limit, format_text("too large in blocks: {}", to_string(type))};
         op.computes = kernels::elementwise_shape{*elements, static_cast<std::int32_t>(w.arrays().size()), w.epilogue()};
         b.add(w.nodes(), std::move(op));
     });

@@ -65,7 +65,7 @@ public:
     kernel_graph run() {
         if (text_.size() > how_.max_bytes) {
             line_ = 1;
-            note({error_code::invalid_input,
+            note({errors::kernel_graph_text,
                   format_text("a text of {} bytes; the limit is {}", text_.size(), how_.max_bytes)});
             throw error{std::move(found_)};
         }
@@ -86,7 +86,7 @@ private:
     using reader = kernels::record_reader;
 
     problem told(std::string_view reason) const {
-        return {error_code::invalid_input, {}, {}, format_text("line {}: {}", line_, reason), {}};
+        return {errors::kernel_graph_text, {}, {}, format_text("line {}: {}", line_, reason), {}};
     }
     void note(error const& e) { found_.push_back(told(e.problems().front().reason)); }
     template <class F>
@@ -188,7 +188,7 @@ private:
     }
     void end_op() {
         if (std::exchange(awaits_graph_, false))
-            throw error{error_code::invalid_input, "the graph of the reference call above is missing"};
+            throw error{errors::kernel_graph_text, "the graph of the reference call above is missing"};
     }
     void read_op(reader& in) {
         attempt([&] { end_op(); });
@@ -264,7 +264,7 @@ private:
     }
 
     void add_graph_line(std::string_view line) {
-        if (!awaits_graph_) throw error{error_code::invalid_input, "there is no reference call above"};
+        if (!awaits_graph_) throw error{errors::kernel_graph_text, "there is no reference call above"};
         if (graph_.empty()) graph_line_ = line_;
         if (line.starts_with(' ')) line.remove_prefix(1);
         (graph_ += line) += '\n';
@@ -276,7 +276,7 @@ private:
         awaits_graph_ = false;
         auto graph = parse_graph(text, how_.operators ? *how_.operators : dialect::of<standard_ops>());
         if (!graph)
-            throw error{error_code::invalid_input, format_text("the graph from line {} on: {}", graph_line_,
+            throw error{errors::kernel_graph_text, format_text("the graph from line {} on: {}", graph_line_,
                                                                graph.error().problems().front().reason)};
         g_.ops.back().computes = runtime::reference_call{
             std::move(*graph), how_.operators ? how_.evaluators : table_of<eval_row, standard_ops>()};

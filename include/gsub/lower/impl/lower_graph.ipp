@@ -54,7 +54,7 @@ GSUB_LAZY [[nodiscard]] std::vector<problem> too_large(any_graph const& g) {
             auto const count = t.is_static() ? t.elements() : std::int64_t{0};
             if (count && static_cast<std::uint64_t>(*count) <= limit / std::max<std::size_t>(byte_size(t.element), 1))
                 continue;
-            found.push_back({error_code::unsupported,
+            found.push_back({errors::memory_limit,
                              g.display_name(n),
                              std::string{g.op(n).name},
                              format_text("a result of type {} exceeds the limit of {} bytes", to_string(t), limit),
@@ -131,7 +131,7 @@ GSUB_LAZY_BODY std::vector<problem> open_inputs(any_graph const& g) {
     std::vector<problem> open;
     for (auto n : g.inputs())
         if (auto const& t = g.type({n, 0}); !t.is_static())
-            open.push_back({error_code::unsupported, g.display_name(n), std::string{g.op(n).name},
+            open.push_back({errors::open_shape, g.display_name(n), std::string{g.op(n).name},
                             format_text("an executable has inputs of static shapes; this is {}", to_string(t)),
                             format_text("load it with sizes (load_options::dims and shapes), for example{}",
                                         detail::missing_sizes(g))});

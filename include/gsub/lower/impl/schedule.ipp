@@ -26,7 +26,7 @@ GSUB_LAZY_BODY result<kernel_graph> schedule(kernel_graph g, isa const& isa, sch
                 std::uint64_t first = 0; // that the space allows
                 while (first < op.space->size() && !op.space->allows(op.space->at(first))) ++first;
                 if (first == op.space->size())
-                    return error{error_code::usage, format_text("the space of {} allows no point", own->name)};
+                    return error{errors::kernel_schedule, format_text("the space of {} allows no point", own->name)};
                 op.schedule = op.space->at(first);
             }
             if (!d) continue;
@@ -41,9 +41,10 @@ GSUB_LAZY_BODY result<kernel_graph> schedule(kernel_graph g, isa const& isa, sch
             if (found == known.end()) {
                 auto point = choose(*d, isa, *space);
                 if (&point.space() != space.get() || !space->allows(point))
-                    return error{error_code::usage, format_text("the schedule of {} is no point of its space: {}",
-                                                                op.covers.empty() ? op.moves : op.covers.front().name,
-                                                                loop::to_string(point))};
+                    return error{errors::kernel_schedule,
+                                 format_text("the schedule of {} is no point of its space: {}",
+                                             op.covers.empty() ? op.moves : op.covers.front().name,
+                                             loop::to_string(point))};
                 found = known.emplace(key, chosen{std::move(space), std::move(point)}).first;
             }
             op.space = found->second.space;

@@ -28,7 +28,7 @@ GSUB_LAZY_BODY result<schedule_table> schedule_table::parse(std::string_view tex
     std::size_t number = 0;
     auto named = false;
     auto const wrong = [&](std::string reason) {
-        problems.push_back({error_code::invalid_input, {}, {}, format_text("line {}: {}", number, reason), {}});
+        problems.push_back({errors::kernel_graph_text, {}, {}, format_text("line {}: {}", number, reason), {}});
     };
     while (!text.empty()) {
         auto const end = std::min(text.find('\n'), text.size());

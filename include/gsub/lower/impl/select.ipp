@@ -65,7 +65,7 @@ GSUB_LAZY_BODY result<kernel_graph> select(kernel_graph g, isa const& isa, algor
             if (all.size() == 1) continue;
             auto const chosen = choose(all, isa);
             if (chosen >= all.size())
-                return error{error_code::usage,
+                return error{errors::kernel_schedule,
                              format_text("the algorithm of {} is number {} of {}",
                                          op.covers.empty() ? op.moves : op.covers.front().name, chosen, all.size())};
             if (chosen == 0) continue;

@@ -89,7 +89,7 @@ public:
     kernel_value_id new_plain(kernel_value_id v) { return plain_[index(v)] = add_temporary(v, bytes_of(type(v))); }
     std::size_t blocked_bytes(tensor_type const& t) const {
         auto const elements = blocked_layout{t.rank(), 1, isa.lanes()}.stored_elements(t.sizes());
-        if (!elements) throw error{error_code::unsupported, format_text("too large in blocks: {}", to_string(t))};
+        if (!elements) throw error{errors::memory_limit, format_text("too large in blocks: {}", to_string(t))};
         return static_cast<std::size_t>(*elements) * byte_size(t.element);
     }
     // Blocks of one pixel a channel are the channels in order.

@@ -23,7 +23,7 @@ GSUB_LAZY_BODY result<assembly_function const*> assembly_unit::function(std::str
         if (f.name == name) return &f;
         if (there.size() < 200) there += (there.empty() ? "" : ", ") + in_quotes(f.name);
     }
-    return error{problem{error_code::invalid_input,
+    return error{problem{errors::assembly_text,
                          {},
                          {},
                          format_text("the assembly has no function {}", quoted{name}),
@@ -73,9 +73,9 @@ private:
     };
 
     [[nodiscard]] static error fault(std::uint32_t line, std::string reason, std::string hint,
-                                     error_code code = error_code::invalid_input) {
+                                     error_id id = errors::assembly_text) {
         auto where = line > 0 ? "line " + std::to_string(line) + " of the assembly: " : std::string{"assembly: "};
-        return error{problem{code, {}, {}, where + std::move(reason), std::move(hint)}};
+        return error{problem{id, {}, {}, where + std::move(reason), std::move(hint)}};
     }
 
     // Where directives tell which labels are functions, other labels are none.

@@ -58,7 +58,7 @@ GSUB_LAZY [[noreturn]] void throw_inapplicable(rule_at const& what, std::vector<
     });
     auto const why = places.empty() ? std::string{"canonicalization takes the node away"}
                                     : format_text("{}: {}", to_string(places[0].outcome), places[0].reason);
-    throw error{problem{error_code::negative,
+    throw error{problem{errors::rule_does_not_apply,
                         what.node,
                         {},
                         format_text("{} does not apply: {}", what.rule->name, why),

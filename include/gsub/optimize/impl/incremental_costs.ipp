@@ -12,7 +12,7 @@ namespace gsub::detail {
 
 GSUB_LAZY_BODY double checked_cost(double cost, any_graph const& g, node_id n, std::string_view unit) {
     if (cost >= 0 && std::isfinite(cost)) return cost;
-    throw error{problem{error_code::internal,
+    throw error{problem{errors::cost_value,
                         n.valid() ? g.display_name(n) : "",
                         n.valid() ? std::string{g.op(n).name} : "",
                         format_text("the cost model gives {} {}; costs are finite and >= 0", cost, unit),

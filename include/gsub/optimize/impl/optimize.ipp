@@ -31,10 +31,11 @@ GSUB_LAZY std::size_t kernel_count(any_graph const& g) {
 GSUB_LAZY void check_identity(search_log const& log, search_identity const& here) {
     auto const* there = log.identity();
     if (!there)
-        throw error{error_code::usage, "the trace does not say what was searched; `optimize` does in its first event"};
+        throw error{errors::other_search,
+                    "the trace does not say what was searched; `optimize` does in its first event"};
     std::vector<problem> problems;
     auto const differs = [&](std::string reason, std::string hint) {
-        problems.push_back({error_code::usage, {}, {}, std::move(reason), std::move(hint)});
+        problems.push_back({errors::other_search, {}, {}, std::move(reason), std::move(hint)});
     };
     if (there->graph != here.graph) differs("the trace is of another model", {});
     if (there->rules != here.rules)
@@ -57,16 +58,16 @@ GSUB_LAZY void check_identity(search_log const& log, search_identity const& here
 // That a replay has come to the end of a log, and to what it says there.
 GSUB_LAZY void check_end(search_replay const& replay, search::statistics& stats) {
     auto const& end = replay.log().end();
-    if (replay.more()) throw error{error_code::invalid_input, "the trace goes on where the search is at its end"};
+    if (replay.more()) throw error{errors::damaged_trace, "the trace goes on where the search is at its end"};
     if (stats.best_cost != end.cost)
-        throw error{error_code::invalid_input,
+        throw error{errors::damaged_trace,
                     format_text("the trace ends at a cost of {}, its rewrites at {}", end.cost, stats.best_cost)};
     stats.expanded = end.expanded;
     stats.why = end.why;
 }
 
 GSUB_LAZY void check_options(optimize_options const& options) {
-    auto const refuse = [](std::string why) { throw error{error_code::usage, std::move(why)}; };
+    auto const refuse = [](std::string why) { throw error{errors::search_setting, std::move(why)}; };
     if (!(options.alpha >= 1)) refuse(format_text("alpha is {}; it must be at least 1", options.alpha));
     if (!search::detail::rises(options.alpha, options.schedule))
         refuse("the values of a schedule must rise, from alpha on");
@@ -157,7 +158,7 @@ private:
         if (auto const* log = options_.replay ? options_.replay : options_.resume) check_identity(*log, here);
         if (options_.replay && !options_.replay->end().recorded)
             throw error{
-                problem{error_code::usage, {}, {}, "the trace ends before the search did", "to resume the search"}};
+                problem{errors::other_search, {}, {}, "the trace ends before the search did", "to resume the search"}};
         if (options_.replay) replay_.emplace(*options_.replay);
         if (options_.trace)
             options_.trace->on_event({.what = search_event::kind::header, .cost = here.cost, .of = &here});

@@ -19,7 +19,7 @@ template <class Number>
     Number out{};
     auto const end = text.data() + text.size();
     if (auto const [rest, failed] = std::from_chars(text.data(), end, out); failed != std::errc{} || rest != end)
-        throw error{error_code::usage, format_text("{} is no number: {}", name, quoted{text})};
+        throw error{errors::search_setting, format_text("{} is no number: {}", name, quoted{text})};
     return out;
 }
 
@@ -65,19 +65,19 @@ GSUB_LAZY_BODY result<substitution_settings> substitution_settings::parse(std::s
             auto const sign = std::min(word.find('='), word.size());
             auto const name = word.substr(0, sign), value = word.substr(std::min(sign + 1, word.size()));
             if (std::find(seen.begin(), seen.end(), name) != seen.end())
-                throw error{error_code::usage, format_text("{} is given twice", quoted{name})};
+                throw error{errors::search_setting, format_text("{} is given twice", quoted{name})};
             seen.push_back(name);
             if (name == "alpha") {
                 out.alpha = detail::number_of<double>(name, value);
                 if (!(out.alpha >= 1) || !std::isfinite(out.alpha))
-                    throw error{error_code::usage, format_text("alpha is at least 1: {}", quoted{value})};
+                    throw error{errors::search_setting, format_text("alpha is at least 1: {}", quoted{value})};
             } else if (name == "steps") {
                 out.budget.steps = detail::number_of<std::uint64_t>(name, value);
             } else if (name == "rules") {
                 static_cast<void>(choose_rules(standard_rules(), value).value());
                 out.rules = value;
             } else {
-                throw error{problem{error_code::usage,
+                throw error{problem{errors::search_setting,
                                     {},
                                     {},
                                     format_text("no setting of a search: {}", quoted{name}),

@@ -25,7 +25,7 @@ GSUB_LAZY_BODY substitution_state replay_source::reconstruct(substitution_state 
         auto const& wanted = *moves.back();
         substitution_state made;
         if (auto const why = again(here, wanted, made); !why.empty())
-            throw error{problem{error_code::invalid_input, std::string{site(wanted)}, std::string{rule(wanted)},
+            throw error{problem{errors::damaged_trace, std::string{site(wanted)}, std::string{rule(wanted)},
                                 format_text("the trace does not fit: rewrite {} from the start {}", number, why),
                                 "a search without it"}};
         made.before = here;

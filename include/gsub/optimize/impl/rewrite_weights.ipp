@@ -89,7 +89,7 @@ GSUB_LAZY_BODY result<rewrite_weights> weights_of(any_graph const& before, any_g
         std::erase_if(built, [&](detail::weight_place const& p) { return before.live(p.value.node); });
         auto const total = detail::bytes_of(before, read) + detail::bytes_of(after, built);
         if (total > max_bytes)
-            throw error{problem{error_code::unsupported,
+            throw error{problem{errors::rewrite_weights,
                                 {},
                                 {},
                                 format_text("the weights of a rewrite take {} bytes; {} are allowed", total, max_bytes),

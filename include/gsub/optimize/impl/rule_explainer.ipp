@@ -31,7 +31,7 @@ GSUB_LAZY [[noreturn]] void throw_unknown(std::string_view what, std::string_vie
             hint += format_text("{}{}", hint.empty() ? "" : ", ", quoted{k});
         if (static_cast<std::size_t>(std::count(hint.begin(), hint.end(), ',')) >= 2) break;
     }
-    throw error{problem{error_code::usage,
+    throw error{problem{what == "rule" ? errors::unknown_rule : error_id{error_code::usage},
                         {},
                         {},
                         format_text("there is no {} {}", what, quoted{name}),

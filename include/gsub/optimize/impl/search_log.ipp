@@ -27,7 +27,7 @@ GSUB_INLINE void search_log::drop_open() {
 GSUB_INLINE void search_log::append(search_event const& e) {
     constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
     if (e.rule.size() > most || e.site.size() > most)
-        throw error{error_code::invalid_input, "the names of a rewrite are too long"};
+        throw error{errors::damaged_trace, "the names of a rewrite are too long"};
     successors_.push_back({e.key, e.move, e.cost, e.what, static_cast<std::uint32_t>(e.rule.size()),
                            static_cast<std::uint32_t>(e.site.size()), text_.size()});
     text_ += e.rule, text_ += e.site;
@@ -37,7 +37,7 @@ GSUB_INLINE void search_log::append(search_event const& e) {
 GSUB_INLINE void search_log::add(search_event const& e) {
     using kind = search_event::kind;
     auto const refuse = [&](std::string_view why) {
-        throw error{error_code::invalid_input, format_text("the event \"{}\" {}", to_string(e.what), why)};
+        throw error{errors::damaged_trace, format_text("the event \"{}\" {}", to_string(e.what), why)};
     };
     if (!(e.cost >= 0 && e.cost <= std::numeric_limits<double>::max())) refuse("has a cost that is none");
     if (end_.recorded) refuse("comes after the end");
@@ -92,10 +92,10 @@ GSUB_INLINE void search_log::add(search_event const& e) {
 
 GSUB_INLINE search_log::section const& search_replay::next(hash128 path) {
     if (!more())
-        throw error{error_code::invalid_input, format_text("the trace ends before search number {} begins", next_ + 1)};
+        throw error{errors::damaged_trace, format_text("the trace ends before search number {} begins", next_ + 1)};
     auto const& s = log_->sections()[next_++];
     if (s.path != path)
-        throw error{problem{error_code::invalid_input,
+        throw error{problem{errors::damaged_trace,
                             {},
                             {},
                             format_text("search number {} of the trace begins with another graph", next_),

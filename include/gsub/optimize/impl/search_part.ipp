@@ -115,7 +115,7 @@ reconstruct(substitution_problem const& problem, search_log const& log, search_l
                                             [](origin const& o, hash128 path) { return o.path < path; });
         if (found == origins.end() || found->path != from || found->expansion >= best.expansion)
             throw error{
-                error_code::invalid_input,
+                errors::damaged_trace,
                 format_text("the trace does not fit: nothing leads to the graph of expansion {}", best.expansion)};
         best = *found;
     }

@@ -31,7 +31,7 @@ GSUB_INLINE pass_outcome& pass_outcome::operator+=(pass_outcome const& other) {
 }
 
 GSUB_INLINE void pass_context::check_stop() const {
-    if (stop.stop_requested()) throw error{error_code::environment, "stopped by the caller"};
+    if (stop.stop_requested()) throw error{errors::stopped, "stopped by the caller"};
 }
 
 GSUB_INLINE bool opaque_to(pass_info const& info, function const& f) noexcept {

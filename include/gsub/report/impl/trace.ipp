@@ -81,7 +81,7 @@ public:
         return {word(digits, 0), word(digits, 16)};
     }
     [[nodiscard]] std::uint64_t half_hash(char const* key) const { return word(hexadecimal(key, 16), 0); }
-    [[noreturn]] static void fail(std::string reason) { throw error{error_code::invalid_input, std::move(reason)}; }
+    [[noreturn]] static void fail(std::string reason) { throw error{errors::damaged_trace, std::move(reason)}; }
 
 private:
     [[nodiscard]] io::json const& at(char const* key) const {
@@ -153,7 +153,7 @@ GSUB_LAZY_BODY result<search_log> read_trace(std::string const& path) {
             auto const kept = buffer.size();
             if (kept >= block) {
                 ++number;
-                throw error{error_code::invalid_input, format_text("no end within {} bytes", block)};
+                throw error{errors::damaged_trace, format_text("no end within {} bytes", block)};
             }
             buffer.resize(kept + static_cast<std::size_t>(std::min<std::uint64_t>(block, file->size() - at)));
             file->read(at, std::as_writable_bytes(std::span{buffer}.subspan(kept)));
@@ -166,7 +166,7 @@ GSUB_LAZY_BODY result<search_log> read_trace(std::string const& path) {
                 begin = end + 1;
             }
         }
-        if (number == 0) throw error{error_code::invalid_input, "there is no event"};
+        if (number == 0) throw error{errors::damaged_trace, "there is no event"};
         return log;
     } catch (error const& e) { return e.within(format_text("{}, line {}", path, number)); }
 }

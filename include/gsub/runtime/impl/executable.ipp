@@ -54,11 +54,11 @@ GSUB_LAZY [[noreturn]] void refuse_choice(kernel_call const& c, std::span<void* 
             auto const k = chosen.integers == dtype::i64 ? static_cast<std::int64_t const*>(integers)[i]
                                                          : std::int64_t{static_cast<std::int32_t const*>(integers)[i]};
             if (k < -chosen.entries || k >= chosen.entries)
-                throw error{error_code::invalid_input,
+                throw error{errors::index_out_of_range,
                             format_text("index {} of a gather is out of range for {} entries", k, chosen.entries)};
         }
     }
-    throw error{error_code::invalid_input, "an index is out of range"};
+    throw error{errors::index_out_of_range, "an index is out of range"};
 }
 
 GSUB_LAZY bool overlap(std::span<std::byte const> a, std::span<std::byte const> b) {
@@ -256,12 +256,12 @@ namespace detail {
 GSUB_LAZY void check_signature(std::span<tensor const> given, std::span<tensor_type const> wanted,
                                std::string_view what) {
     if (given.size() != wanted.size())
-        throw error{error_code::usage,
+        throw error{errors::given_inputs,
                     format_text("the model has {} {}s, {} are given", wanted.size(), what, given.size())};
     for (std::size_t i = 0; i < given.size(); ++i)
         if (wanted[i].is_static() && given[i].type() != wanted[i])
-            throw error{error_code::usage, format_text("{} {} has type {}, the model wants {}", what, i,
-                                                       to_string(given[i].type()), to_string(wanted[i]))};
+            throw error{errors::given_inputs, format_text("{} {} has type {}, the model wants {}", what, i,
+                                                          to_string(given[i].type()), to_string(wanted[i]))};
 }
 
 } // namespace detail
@@ -279,10 +279,10 @@ GSUB_LAZY_BODY result<void> executable::run(run_context& context, std::span<tens
             auto const own = outputs[i].mutable_raw();
             for (auto const& in : inputs)
                 if (detail::overlap(in.raw(), own))
-                    throw error{error_code::usage, format_text("output {} overlaps an input in memory", i)};
+                    throw error{errors::overlapping_memory, format_text("output {} overlaps an input in memory", i)};
             for (std::size_t k = 0; k < i; ++k)
                 if (detail::overlap(outputs[k].raw(), own))
-                    throw error{error_code::usage, format_text("outputs {} and {} overlap in memory", k, i)};
+                    throw error{errors::overlapping_memory, format_text("outputs {} and {} overlap in memory", k, i)};
         }
         std::size_t slot = 0;
         for (auto const& step : p.steps)

@@ -31,11 +31,11 @@ public:
         for (auto const& k : kernels) {
             auto const name = qualified(k.domain, k.op_type);
             if (k.op_type.empty() || !k.function)
-                throw error{error_code::usage,
+                throw error{errors::user_kernel_entry,
                             format_text("a user kernel for {} has no {}", k.op_type.empty() ? "?" : name,
                                         k.op_type.empty() ? "operator" : "function")};
             if (!kernels_.emplace(std::pair{std::string_view{k.domain}, std::string_view{k.op_type}}, &k).second)
-                throw error{error_code::usage, format_text("{} has two user kernels", name)};
+                throw error{errors::user_kernel_entry, format_text("{} has two user kernels", name)};
         }
     }
 

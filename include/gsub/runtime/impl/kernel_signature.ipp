@@ -26,10 +26,10 @@ public:
     void check_operands(std::size_t results) const {
         auto const count = static_cast<int>(operands_.size());
         if (count < kernel_.min_operands || (kernel_.max_operands != variadic && count > kernel_.max_operands))
-            fail(error_code::unsupported, format_text("it has {} operands; its kernel is registered for {}", count,
-                                                      range(kernel_.min_operands, kernel_.max_operands)));
+            fail(errors::user_kernel_signature, format_text("it has {} operands; its kernel is registered for {}",
+                                                            count, range(kernel_.min_operands, kernel_.max_operands)));
         if (kernel_.results != variadic && static_cast<int>(results) != kernel_.results)
-            fail(error_code::unsupported,
+            fail(errors::user_kernel_signature,
                  format_text("it has {} results; its kernel is registered for {}", results, kernel_.results));
         for (std::size_t i = 0; i < operands_.size(); ++i)
             if (operands_[i].valid()) check_element("operand", i, g_.type(operands_[i]).element);
@@ -43,7 +43,7 @@ public:
         if (kernel_.shape) ask(types, attributes);
         for (std::size_t i = 0; i < types.size(); ++i) {
             if (!types[i]->is_static())
-                fail(error_code::unsupported,
+                fail(errors::user_kernel_signature,
                      format_text("the type of result {} is not known: {}", i, to_string(*types[i])),
                      kernel_.shape ? ""
                                    : "register its kernel with a shape function, or give the model its value_info");
@@ -52,8 +52,8 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(error_code code, std::string reason, std::string hint = {}) const {
-        throw error{label_.says(code, std::move(reason), std::move(hint))};
+    [[noreturn]] void fail(error_id id, std::string reason, std::string hint = {}) const {
+        throw error{label_.says(id, std::move(reason), std::move(hint))};
     }
 
     void check_element(std::string_view what, std::size_t i, dtype given) const {
@@ -63,8 +63,9 @@ private:
             return;
         std::string takes;
         for (auto e : elements) takes += format_text("{}{}", takes.empty() ? "" : ", ", to_string(e));
-        fail(error_code::unsupported, format_text("{} {} has elements of type {}; its kernel is registered for {}",
-                                                  what, i, to_string(given), takes));
+        fail(errors::user_kernel_signature,
+             format_text("{} {} has elements of type {}; its kernel is registered for {}", what, i, to_string(given),
+                         takes));
     }
     static std::string range(int least, int most) {
         if (most == variadic) return format_text("at least {}", least);

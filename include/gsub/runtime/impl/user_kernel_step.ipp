@@ -16,8 +16,8 @@ namespace gsub::runtime::detail {
 // A node with a user kernel, as errors name it.
 struct node_label {
     std::string node, op;
-    [[nodiscard]] problem says(error_code code, std::string reason, std::string hint = {}) const {
-        return {code, node, op, std::move(reason), std::move(hint)};
+    [[nodiscard]] problem says(error_id id, std::string reason, std::string hint = {}) const {
+        return {id, node, op, std::move(reason), std::move(hint)};
     }
 };
 
@@ -31,9 +31,9 @@ void guarded_call(node_label const& label, std::array<char, GSUB_MESSAGE_SIZE>& 
     } catch (error const& e) {
         throw e.within(format_text("{} (node \"{}\")", label.op, label.node));
     } catch (std::exception const& e) {
-        throw error{label.says(error_code::environment, format_text("its kernel has thrown: {}", e.what()))};
+        throw error{label.says(errors::user_kernel_failed, format_text("its kernel has thrown: {}", e.what()))};
     } catch (...) {
-        throw error{label.says(error_code::environment, "its kernel has thrown something that is no exception")};
+        throw error{label.says(errors::user_kernel_failed, "its kernel has thrown something that is no exception")};
     }
     if (status == GSUB_OK) return;
     auto const known = status == GSUB_UNSUPPORTED || status == GSUB_INVALID_INPUT || status == GSUB_ENVIRONMENT;
@@ -41,7 +41,8 @@ void guarded_call(node_label const& label, std::array<char, GSUB_MESSAGE_SIZE>& 
     auto reason = std::string{text.data()};
     if (reason.empty()) reason = "its kernel fails and does not say why";
     if (!known) reason += format_text(" (status {})", status);
-    throw error{label.says(known ? static_cast<error_code>(status) : error_code::environment, std::move(reason))};
+    throw error{
+        label.says(known ? error_id{static_cast<error_code>(status)} : errors::user_kernel_failed, std::move(reason))};
 }
 
 template <class = void>

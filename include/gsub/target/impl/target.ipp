@@ -153,7 +153,7 @@ GSUB_INLINE std::string to_string(target const& t) {
 
 GSUB_INLINE result<target> parse_target(std::string_view text) {
     auto const wrong = [&](std::string_view part, std::string_view reason) {
-        return error{error_code::usage, format_text("target {}: {}: {}", quoted{text}, quoted{part}, reason)};
+        return error{errors::unknown_target, format_text("target {}: {}: {}", quoted{text}, quoted{part}, reason)};
     };
     auto next = [rest = text]() mutable {
         auto const end = std::min(rest.find(','), rest.size());

@@ -82,7 +82,7 @@ GSUB_LAZY [[nodiscard]] ansor_record read_ansor_record(json_value const& line) {
     ansor_record out;
     out.version = text_of_member(member_of(line, "v"), "version");
     if (out.version.size() != 4 || !out.version.starts_with("v0.") || out.version[3] < '2' || out.version[3] > '6')
-        throw error{problem{error_code::unsupported,
+        throw error{problem{errors::record_form,
                             {},
                             {},
                             format_text("a record of version {}", quoted{out.version}),

@@ -230,14 +230,14 @@ GSUB_LAZY_BODY std::optional<loop::configuration> autotvm_space::nearest(loop::c
 GSUB_LAZY_BODY result<loop::configuration> autotvm_space::recorded(record const& r,
                                                                    loop::config_space const& space) const {
     if (task_key(r.task, r.args) != task_key(task_.task, task_.args))
-        return error{error_code::invalid_input,
+        return error{errors::malformed_record,
                      format_text("the record measures {}, not {}", quoted{task_key(r.task, r.args)},
                                  quoted{task_key(task_.task, task_.args)})};
     auto const numbered = what_ == autotvm_template::conv2d ? index_check::ignored : index_check::required;
     auto const point = configuration_of(r, *space_, numbered);
     if (!point) return point.error();
     if (auto found = nearest(*point, space)) return std::move(*found);
-    return error{error_code::unsupported,
+    return error{errors::record_form,
                  format_text("{}: no kernel of ours has the tiles {}", task_.task, loop::to_string(*point))};
 }
 

@@ -102,7 +102,7 @@ GSUB_LAZY_BODY std::vector<double> configuration_space::encode(point const& p) c
 
 GSUB_LAZY_BODY configuration_space::point configuration_space::draw(random_stream& random) const {
     auto const index = over_->draw(random);
-    if (!index) throw error{error_code::usage, "the config space allows no point"};
+    if (!index) throw error{errors::kernel_schedule, "the config space allows no point"};
     return over_->at(*index);
 }
 

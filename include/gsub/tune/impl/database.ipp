@@ -46,8 +46,8 @@ private:
         if (first == line.npos || line[first] == '#') return;
         if (line.size() > options_.max_line_bytes)
             return refuse(report_.refused,
-                          error{error_code::unsupported, format_text("a line of {} bytes; the limit is {}", line.size(),
-                                                                     options_.max_line_bytes)});
+                          error{errors::record_form, format_text("a line of {} bytes; the limit is {}", line.size(),
+                                                                 options_.max_line_bytes)});
         json_limits limits;
         limits.bytes = options_.max_line_bytes;
         json_reader<> reader{line, limits};
@@ -66,7 +66,7 @@ private:
             foreign = !machine || machine->key() != options_.machine->key();
         }
         if (to_.size() >= options_.max_records)
-            throw error{error_code::unsupported,
+            throw error{errors::record_form,
                         format_text("{}:{}: more than {} records", printable(name_), number_, options_.max_records)};
         if (!to_.add(std::move(r))) {
             ++report_.duplicates;

@@ -182,9 +182,8 @@ private:
     }
     [[noreturn]] void refuse(answer_head const& head, std::span<std::byte const> text) {
         worker_.end();
-        throw error{static_cast<error_code>(head.code),
-                    "the worker that times kernels: " +
-                        std::string{reinterpret_cast<char const*>(text.data()), text.size()}};
+        throw error{id_of(head.code), "the worker that times kernels: " +
+                                          std::string{reinterpret_cast<char const*>(text.data()), text.size()}};
     }
 
     [[nodiscard]] static double seconds_between(clock::time_point begin, clock::time_point end) {

@@ -97,7 +97,7 @@ public:
 
 private:
     [[noreturn]] void fail(std::string_view reason) const {
-        throw error{error_code::invalid_input, format_text("column {}: {}", at_ + 1, reason)};
+        throw error{errors::malformed_record, format_text("column {}: {}", at_ + 1, reason)};
     }
     [[noreturn]] void expected(std::string_view what) const {
         if (at_ >= text_.size()) fail(format_text("the text ends; {} is expected", what));

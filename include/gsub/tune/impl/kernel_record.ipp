@@ -16,7 +16,7 @@ namespace detail {
 inline constexpr std::string_view target_before_model = "llvm -keys=cpu -model=";
 
 GSUB_LAZY [[noreturn]] void refuse_value(std::string_view knob, std::string_view reason) {
-    throw error{error_code::invalid_input, format_text("knob {} {}", quoted{knob}, reason)};
+    throw error{errors::malformed_record, format_text("knob {} {}", quoted{knob}, reason)};
 }
 
 GSUB_LAZY void set_split(loop::configuration& c, knob_value const& given) {
@@ -86,15 +86,14 @@ GSUB_LAZY_BODY result<loop::configuration> configuration_of(record const& r, loo
             try {
                 found->is_split() ? detail::set_split(c, given) : detail::set_choice(c, given);
             } catch (error const& e) {
-                throw error{error_code::invalid_input,
-                            e.problems().front().reason}; // the file is wrong, not the caller
+                throw error{errors::malformed_record, e.problems().front().reason}; // the file is wrong, not the caller
             }
         }
         for (std::size_t i = 0; i < seen.size(); ++i)
             if (!seen[i]) detail::refuse_value(space.knobs()[i].name, "has no value in the record");
         if (check == index_check::required && c.index() != r.index)
-            throw error{error_code::invalid_input, format_text("the record's index is {}, that of its values {} of {}",
-                                                               r.index, c.index(), space.size())};
+            throw error{errors::malformed_record, format_text("the record's index is {}, that of its values {} of {}",
+                                                              r.index, c.index(), space.size())};
         return c;
     });
 }
@@ -107,14 +106,14 @@ GSUB_LAZY_BODY task_name task_name_of(kernels::descriptor const& d) {
 
 GSUB_LAZY_BODY result<kernels::descriptor> descriptor_of(record const& r) {
     if (!r.task.starts_with("gsub."))
-        return error{error_code::unsupported, format_text("task {} is not one of gsub's", quoted{r.task})};
+        return error{errors::record_form, format_text("task {} is not one of gsub's", quoted{r.task})};
     if (r.args.size() != 1 || r.args[0].kind() != json_kind::text)
-        return error{error_code::invalid_input,
+        return error{errors::malformed_record,
                      format_text("task {} has not one descriptor as its argument", quoted{r.task})};
     auto made = kernels::parse_descriptor(r.args[0].text());
     if (!made) return made.error().within(format_text("task {}", quoted{r.task}));
     if (task_name_of(*made).task != r.task)
-        return error{error_code::invalid_input,
+        return error{errors::malformed_record,
                      format_text("task {} has a descriptor of {}", quoted{r.task}, task_name_of(*made).task)};
     return made;
 }
@@ -131,8 +130,7 @@ GSUB_LAZY_BODY std::string record_target(target const& t) {
 
 GSUB_LAZY_BODY result<target> target_of(record const& r) {
     auto const refuse = [&](std::string reason) {
-        return error{
-            problem{error_code::unsupported, {}, {}, format_text("target {}: {}", quoted{r.target}, reason), {}}};
+        return error{problem{errors::record_form, {}, {}, format_text("target {}: {}", quoted{r.target}, reason), {}}};
     };
     std::string_view model = r.target;
     if (!model.starts_with(detail::target_before_model)) return refuse("no target of gsub's");

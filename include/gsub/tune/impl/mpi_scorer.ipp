@@ -188,7 +188,7 @@ private:
             all_late = all_late && points_.is_late(w);
         }
         if (all_late && !points_.done() && now - last_event_ > o_.timeout)
-            throw error{{error_code::environment,
+            throw error{{errors::worker_lost,
                          {},
                          {},
                          format_text("none of {} ranks answers", ranks_),
@@ -229,7 +229,7 @@ private:
 GSUB_INLINE mpi_session::mpi_session() : job_(std::make_unique<detail::mpi_job>()) {
     int flag = 0;
     ::MPI_Finalized(&flag);
-    if (flag) throw error{error_code::environment, "MPI has ended in this process, and begins once only"};
+    if (flag) throw error{errors::worker_lost, "MPI has ended in this process, and begins once only"};
     ::MPI_Initialized(&flag);
     job_->own = !flag;
     int level = 0;

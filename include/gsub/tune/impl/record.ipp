@@ -20,7 +20,7 @@ GSUB_LAZY void check_version(json_value const& line) {
     if (!version) refuse_member("version", "is missing");
     auto const refuse = [](std::string_view found, std::string_view hint) {
         throw error{problem{
-            error_code::unsupported, {}, {}, format_text("a record of version {}", quoted{found}), std::string{hint}}};
+            errors::record_form, {}, {}, format_text("a record of version {}", quoted{found}), std::string{hint}}};
     };
     if (version->kind() == json_kind::text && version->text().starts_with('v'))
         refuse(version->text(), "parse_ansor_record, which reads records of Ansor");

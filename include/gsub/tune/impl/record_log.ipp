@@ -26,7 +26,7 @@ namespace detail {
 
 GSUB_LAZY [[noreturn]] void refuse_log(std::string const& path, std::string_view doing, int number) {
     throw error{problem{
-        error_code::environment, path, {}, format_text("{}: {}", doing, std::generic_category().message(number)), {}}};
+        errors::file_access, path, {}, format_text("{}: {}", doing, std::generic_category().message(number)), {}}};
 }
 
 // Lock of a file among processes, for as long as the scope lasts; none where the file system has no locks.
@@ -68,7 +68,7 @@ GSUB_LAZY_BODY result<record_log> record_log::open(std::string const& path) {
         out.file_ = std::make_shared<file>(descriptor);
         struct stat info {};
         if (::fstat(descriptor, &info) != 0) detail::refuse_log(path, "cannot be examined", errno);
-        if (!S_ISREG(info.st_mode)) throw error{problem{error_code::invalid_input, path, {}, "is no regular file", {}}};
+        if (!S_ISREG(info.st_mode)) throw error{problem{errors::not_a_file, path, {}, "is no regular file", {}}};
         return out;
     });
 }

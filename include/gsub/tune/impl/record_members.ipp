@@ -12,7 +12,7 @@ namespace gsub::tune::detail {
 // What the readers of both formats take out of JSON values; each throws `invalid_input` that names the member.
 
 GSUB_LAZY [[noreturn]] void refuse_member(std::string_view member, std::string_view reason) {
-    throw error{error_code::invalid_input, format_text("{}: {}", member, reason)};
+    throw error{errors::malformed_record, format_text("{}: {}", member, reason)};
 }
 GSUB_LAZY [[nodiscard]] json_value const& member_of(json_value const& in, std::string_view key) {
     auto const* const found = in.find(key);

@@ -47,18 +47,25 @@ template <class Head>
     return out;
 }
 
+// An error's identity as a number other than 0, and back.
+[[nodiscard]] constexpr std::uint32_t number_of(error_id id) noexcept {
+    return static_cast<std::uint32_t>(id.code) | std::uint32_t{id.number} << 8;
+}
+[[nodiscard]] constexpr error_id id_of(std::uint32_t number) noexcept {
+    return {static_cast<error_code>(number & 0xff), static_cast<std::uint16_t>(number >> 8)};
+}
+
 // What a worker answers: the message that `work` makes. Nothing that it throws gets past.
 template <class Work>
 [[nodiscard]] std::vector<std::byte> answer_by(std::uint64_t ticket, Work const& work) {
-    auto const thrown = [&](error_code code, std::string_view text) {
+    auto const thrown = [&](error_id id, std::string_view text) {
         text = text.substr(0, most_text);
-        return message_of(
-            answer_head{ticket, 0, static_cast<std::uint32_t>(code), static_cast<std::uint32_t>(text.size())},
-            std::as_bytes(std::span{text.data(), text.size()}));
+        return message_of(answer_head{ticket, 0, number_of(id), static_cast<std::uint32_t>(text.size())},
+                          std::as_bytes(std::span{text.data(), text.size()}));
     };
     try {
         return work();
-    } catch (error const& e) { return thrown(e.code(), e.what()); } catch (std::exception const& e) {
+    } catch (error const& e) { return thrown(e.id(), e.what()); } catch (std::exception const& e) {
         return thrown(error_code::usage, e.what());
     } catch (...) { return thrown(error_code::usage, "an exception without a text"); }
 }
@@ -73,9 +80,8 @@ template <class = void> // compiled in two libraries
 // Throws what the objective threw on a worker.
 template <class = void>
 [[noreturn]] void rethrow_answer(answer_head const& head, std::span<std::byte const> text) {
-    throw error{static_cast<error_code>(head.code),
-                "the objective failed on a worker: " +
-                    std::string{reinterpret_cast<char const*>(text.data()), text.size()}};
+    throw error{id_of(head.code), "the objective failed on a worker: " +
+                                      std::string{reinterpret_cast<char const*>(text.data()), text.size()}};
 }
 
 } // namespace gsub::tune::detail

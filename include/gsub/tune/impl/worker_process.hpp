@@ -150,7 +150,7 @@ public:
 private:
     [[noreturn]] static void refuse(std::string_view what, int number) {
         throw error{
-            {error_code::environment,
+            {errors::worker_lost,
              {},
              {},
              "the system gives no " + std::string{what} + " for a worker: " + std::generic_category().message(number),

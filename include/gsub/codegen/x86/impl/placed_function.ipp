@@ -21,7 +21,7 @@
 namespace gsub::codegen::detail {
 
 GSUB_INLINE void not_in_machine_code(std::string_view what) {
-    throw error{error_code::unsupported, format_text("machine code in memory has no {}", what)};
+    throw error{errors::kernel_form, format_text("machine code in memory has no {}", what)};
 }
 
 // A factor in memory becomes the last operand, which is read where it is: products do not care.

@@ -48,7 +48,7 @@ public:
         auto const tick = (least[2] - least[0]) / clock_size;
         auto const found = (least[3] - least[1]) / tick;
         if (!(tick > 0) || !(found > 0) || !std::isfinite(found))
-            throw error{error_code::environment, "calibrating ports: the clock of this machine gives no time"};
+            throw error{errors::calibration_failed, "calibrating ports: the clock of this machine gives no time"};
         return found;
     }
     /// The same of one instruction of a turn.

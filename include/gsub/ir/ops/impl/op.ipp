@@ -6,8 +6,7 @@ namespace gsub {
 
 GSUB_INLINE result<attributes_id> op_info::intern(std::vector<attribute_value> values) const {
     auto typed = layout.decode(as_span(values));
-    if (!typed)
-        return error{{error_code::invalid_input, {}, std::string{name}, "an attribute names no known value", {}}};
+    if (!typed) return error{{errors::ill_typed, {}, std::string{name}, "an attribute names no known value", {}}};
     return attributes_id{id, std::move(values), std::move(typed)};
 }
 

@@ -13,7 +13,7 @@ GSUB_LAZY_BODY std::size_t branches_in(std::string_view pass, std::string_view t
     auto const end = text.data() + text.size();
     auto const read = std::from_chars(text.data(), end, out);
     if (read.ec != std::errc{} || read.ptr != end || out < 2)
-        throw error{problem{error_code::usage,
+        throw error{problem{errors::pass_arguments,
                             {},
                             {},
                             format_text("{} takes a number of branches, 2 or more, not {}", pass, quoted{text}),

@@ -177,7 +177,8 @@ GSUB_LAZY_BODY result<fold_constant> fold_constant::from_text(std::string_view t
     fold_constant p;
     auto const [end, code] = std::from_chars(text.data(), text.data() + text.size(), p.max_elements);
     if (code != std::errc{} || end != text.data() + text.size())
-        return error{error_code::usage, format_text("{} takes a number of elements, not {}", facts.name, quoted{text})};
+        return error{errors::pass_arguments,
+                     format_text("{} takes a number of elements, not {}", facts.name, quoted{text})};
     return p;
 }
 

@@ -64,7 +64,7 @@ public:
 private:
     static bool primitive(function const& f) { return f.attributes.primitive && f.attributes.compiler.empty(); }
     [[noreturn]] static void fail(any_graph const& g, node_id call, std::string reason) {
-        throw error{problem{error_code::invalid_input, g.display_name(call), "call", std::move(reason), {}}};
+        throw error{problem{errors::function_call, g.display_name(call), "call", std::move(reason), {}}};
     }
     function const* replaceable(any_graph const& g, node_id n) const {
         if (!g.is<ops::call>(n)) return nullptr;
@@ -105,8 +105,7 @@ private:
                 for (std::uint32_t port = 0; port < g.result_count(n); ++port) moved[{n, port}] = {copy, port};
             }
             if (out.size() > max_inlined_nodes)
-                throw error{error_code::unsupported,
-                            format_text("more than {} nodes after inlining", max_inlined_nodes)};
+                throw error{errors::inlined_nodes, format_text("more than {} nodes after inlining", max_inlined_nodes)};
         }
         return out;
     }

@@ -182,7 +182,7 @@ private:
             auto const blocked = !g_.type({n, 0}).layout.empty();
             if ((rules_[g_.row(n)] && !blocked) || !told.insert(g_.row(n)).second) continue;
             auto const& unknown = g_.is<ops::opaque>(n) ? g_.attributes<ops::opaque>(n).op_type : std::string{};
-            found.push_back({error_code::unsupported, g_.display_name(n),
+            found.push_back({errors::no_gradient, g_.display_name(n),
                              unknown.empty() ? std::string{g_.op(n).name} : unknown,
                              blocked ? "no gradient is known in this layout" : "no gradient is known of this operator",
                              std::string{gradient_hint(g_, n)}});
@@ -284,7 +284,7 @@ GSUB_LAZY_BODY result<pass_outcome> first_order_gradient::operator()(module& m, 
         auto const refuse_call = [&](function const& f, std::string_view callee) {
             if (is_entry(callee))
                 throw error{problem{
-                    error_code::unsupported,
+                    errors::no_gradient,
                     {},
                     {},
                     format_text("function {} calls {}, whose results would change", quoted{f.name}, quoted{callee}),

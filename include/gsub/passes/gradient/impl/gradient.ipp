@@ -12,7 +12,7 @@
 namespace gsub {
 
 GSUB_LAZY_BODY void gradient_site::refuse(std::string_view reason) const {
-    throw error{problem{error_code::unsupported,
+    throw error{problem{errors::no_gradient,
                         graph().display_name(node_),
                         std::string{graph().op(node_).name},
                         format_text("no gradient: {}", reason),

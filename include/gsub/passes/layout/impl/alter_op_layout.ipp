@@ -120,7 +120,7 @@ private:
             return;
         }
         if (auto const reason = incompatibility(wanted->stored, g_.type({n, 0})); !reason.empty())
-            throw error{problem{error_code::usage,
+            throw error{problem{errors::layout_request,
                                 g_.display_name(n),
                                 std::string{g_.op(n).name},
                                 format_text("layout {} for a value of type {}: {}", quoted{wanted->stored.text()},
@@ -194,7 +194,7 @@ private:
         auto const first = out_.capacity();
         auto const results = by(out_, operands);
         auto const refuse = [&](std::string reason) {
-            throw error{problem{error_code::usage,
+            throw error{problem{errors::layout_request,
                                 g_.display_name(n),
                                 std::string{g_.op(n).name},
                                 format_text("the layout hook's replacement {}", reason),

@@ -14,7 +14,7 @@ namespace gsub::passes {
 namespace detail {
 
 GSUB_LAZY [[noreturn]] void no_layout_named(std::string_view name) {
-    throw error{problem{error_code::usage,
+    throw error{problem{errors::layout_request,
                         {},
                         {},
                         format_text("no layout: {}", quoted{name}),
@@ -51,7 +51,7 @@ GSUB_LAZY [[nodiscard]] bool names_weights(std::string_view name) noexcept {
     return true;
 }
 GSUB_LAZY [[noreturn]] void no_weights_named(std::string_view name) {
-    throw error{problem{error_code::usage,
+    throw error{problem{errors::layout_request,
                         {},
                         {},
                         format_text("no layout of weights: {}", quoted{name}),

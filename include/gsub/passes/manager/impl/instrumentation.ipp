@@ -37,7 +37,7 @@ GSUB_LAZY void check_call(std::vector<problem>& found, module const& m, any_grap
                           std::string_view name, std::size_t first) {
     auto const report = [&](std::string reason) {
         found.push_back(
-            {error_code::internal, g.display_name(n), format_text("call of {}", quoted{name}), std::move(reason), {}});
+            {errors::illegal_graph, g.display_name(n), format_text("call of {}", quoted{name}), std::move(reason), {}});
     };
     auto const* callee = m.find(name);
     if (!callee) return report("there is no such function");
@@ -96,7 +96,7 @@ GSUB_LAZY_BODY std::vector<problem> check(module const& m, module const* before)
     for (auto const& name : m.entry_points())
         if (!m.find(name))
             found.push_back(
-                {error_code::internal, {}, {}, format_text("there is no entry point {}", quoted{name}), {}});
+                {errors::illegal_graph, {}, {}, format_text("there is no entry point {}", quoted{name}), {}});
     // Calls in a circle show when the module is written out as one graph.
     if (found.empty() && m.functions().size() > 1)
         if (auto const whole = m.hash(); !whole) found = whole.error().problems();
@@ -196,7 +196,7 @@ private:
             m_ = kept;
             throw;
         } catch (std::exception const& e) {
-            return error{error_code::internal, format_text("threw: {}", e.what())}.within(
+            return error{errors::pass_threw, format_text("threw: {}", e.what())}.within(
                 format_text("pass {}", info_.name));
         }
     }
@@ -212,8 +212,8 @@ private:
         }
         verdict = (*s_.options_.verify)(kept, m_, info_);
         if (!verdict.compared || verdict.equal) return std::nullopt;
-        return error{error_code::negative, format_text("pass {} ({}) changes results: {}", info_.name,
-                                                       to_string(info_.exact), verdict.reason)};
+        return error{errors::pass_changes_results, format_text("pass {} ({}) changes results: {}", info_.name,
+                                                               to_string(info_.exact), verdict.reason)};
     }
 
     checking_instrument& s_;

@@ -40,7 +40,7 @@ GSUB_LAZY std::vector<pass_request> split_list(std::string_view text) {
     for (std::size_t i = 0; i <= text.size(); ++i) {
         if (i < text.size()) depth += (text[i] == '(') - (text[i] == ')');
         if (depth < 0 || (i == text.size() && depth > 0))
-            throw error{error_code::usage, format_text("parentheses do not match in {}", quoted{text})};
+            throw error{errors::pass_list, format_text("parentheses do not match in {}", quoted{text})};
         if (i < text.size() && (depth > 0 || text[i] != ',')) continue;
         auto item = trimmed(text.substr(start, i - start));
         start = i + 1;
@@ -48,7 +48,7 @@ GSUB_LAZY std::vector<pass_request> split_list(std::string_view text) {
         pass_request request{item};
         if (auto const open = item.find('('); open != item.npos) {
             if (item.back() != ')')
-                throw error{error_code::usage, format_text("nothing is expected behind ')' in {}", quoted{item})};
+                throw error{errors::pass_list, format_text("nothing is expected behind ')' in {}", quoted{item})};
             request = {trimmed(item.substr(0, open)), item.substr(open + 1, item.size() - open - 2)};
         }
         out.push_back(request);
@@ -70,7 +70,7 @@ public:
 
 private:
     void collect(std::string_view text, std::size_t depth) {
-        if (depth > 16) throw error{error_code::usage, "lists of passes name each other in a circle"};
+        if (depth > 16) throw error{errors::pass_list, "lists of passes name each other in a circle"};
         for (auto const& request : split_list(text)) {
             if (auto p = passes_.find(request.name)) {
                 if (request.arguments) p = p->with(*request.arguments);
@@ -104,7 +104,7 @@ public:
         if (std::find(path_.begin(), path_.end(), p.name()) != path_.end()) {
             std::string text;
             for (auto name : path_) text += format_text("{} -> ", name);
-            throw error{error_code::usage, format_text("passes require each other in a circle: {}{}", text, p.name())};
+            throw error{errors::pass_list, format_text("passes require each other in a circle: {}{}", text, p.name())};
         }
         path_.push_back(p.name());
         for (auto name : p.info().required) {
@@ -131,7 +131,7 @@ GSUB_LAZY std::vector<std::string> check_list(std::span<any_pass const> list, or
     std::vector<problem> hard;
     for (auto const& breach : check_order(names)) {
         if (breach.rule->kind == order_kind::hard && policy == order_policy::refuse)
-            hard.push_back({error_code::usage, {}, {}, breach.text(), {}});
+            hard.push_back({errors::pass_list, {}, {}, breach.text(), {}});
         else
             notes.push_back(breach.text());
     }
@@ -143,7 +143,7 @@ GSUB_LAZY std::vector<std::string> check_list(std::span<any_pass const> list, or
 
 GSUB_LAZY_BODY result<any_pass> any_pass::with(std::string_view arguments) const {
     if (!parse_)
-        return error{error_code::usage,
+        return error{errors::pass_arguments,
                      format_text("pass {} takes no arguments, here are {}", name(), quoted{arguments})};
     auto made = parse_(arguments);
     if (!made) return made.error().within(format_text("pass {}", name()));
@@ -186,7 +186,7 @@ GSUB_LAZY_BODY result<any_pass> pass_manager::find(std::string_view name) const 
         compare_with(p.name());
     }
     for (auto const& l : lists_) compare_with(l.name);
-    return error{problem{error_code::usage,
+    return error{problem{errors::unknown_pass,
                          {},
                          {},
                          format_text("there is no pass {}", quoted{name}),

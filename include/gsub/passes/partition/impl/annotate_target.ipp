@@ -21,7 +21,7 @@ GSUB_LAZY_BODY result<annotate_target> annotate_target::from_text(std::string_vi
         auto const colon = item.find(':');
         auto const compiler = detail::words_of(std::string_view{item}.substr(0, colon), ' ');
         if (colon == item.npos || compiler.size() != 1)
-            return error{error_code::usage,
+            return error{errors::pass_arguments,
                          format_text("expected `compiler: Operator Operator`, found {}", quoted{item})};
         made.compilers.push_back({compiler[0], detail::words_of(std::string_view{item}.substr(colon + 1), ' ')});
     }

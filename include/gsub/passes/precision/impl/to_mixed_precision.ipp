@@ -262,7 +262,7 @@ GSUB_LAZY_BODY result<to_mixed_precision> to_mixed_precision::from_text(std::str
                            : part == "count" ? unlisted_op::count
                                              : unlisted_op::silent;
         else
-            return error{error_code::usage,
+            return error{errors::pass_arguments,
                          format_text("argument {}; it takes f16 or bf16, and error, count or silent", quoted{part})};
     }
     return out;
@@ -271,7 +271,7 @@ GSUB_LAZY_BODY result<to_mixed_precision> to_mixed_precision::from_text(std::str
 GSUB_LAZY_BODY result<pass_outcome> to_mixed_precision::operator()(any_graph& g, pass_context& cx) const {
     return capture([&] {
         if (target != dtype::f16 && target != dtype::bf16)
-            throw error{problem{error_code::usage,
+            throw error{problem{errors::pass_arguments,
                                 {},
                                 {},
                                 format_text("element type {}; it takes f16 and bf16", to_string(target)),

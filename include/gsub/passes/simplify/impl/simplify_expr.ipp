@@ -279,7 +279,7 @@ private:
 
 GSUB_LAZY_BODY result<simplify_expr> simplify_expr::from_text(std::string_view text) {
     if (text != "signed-zeros" && !text.empty())
-        return error{error_code::usage, format_text("{} takes signed-zeros, not {}", facts.name, quoted{text})};
+        return error{errors::pass_arguments, format_text("{} takes signed-zeros, not {}", facts.name, quoted{text})};
     return simplify_expr{.signed_zeros = !text.empty()};
 }
 

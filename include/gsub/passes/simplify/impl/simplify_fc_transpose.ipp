@@ -111,7 +111,7 @@ private:
 GSUB_LAZY_BODY result<simplify_fc_transpose> simplify_fc_transpose::from_text(std::string_view text) {
     if (text.empty()) return simplify_fc_transpose{};
     if (text == "gemm") return simplify_fc_transpose{.gemm_attribute = true};
-    return error{error_code::usage, format_text("argument {}; it takes gemm, or none", quoted{text})};
+    return error{errors::pass_arguments, format_text("argument {}; it takes gemm, or none", quoted{text})};
 }
 
 GSUB_LAZY_BODY result<pass_outcome> simplify_fc_transpose::operator()(any_graph& g, pass_context& cx) const {

@@ -37,11 +37,11 @@ private:
 
     template <class... T>
     [[noreturn]] void wrong(std::type_identity_t<text_format<T...>> form, T&&... of) const {
-        throw error{error_code::invalid_input, format_text(form, std::forward<T>(of)...)}.within(rule_.name);
+        throw error{errors::malformed_rule, format_text(form, std::forward<T>(of)...)}.within(rule_.name);
     }
     template <class... T>
     [[noreturn]] void beyond(std::type_identity_t<text_format<T...>> form, T&&... of) const {
-        throw error{error_code::unsupported, format_text(form, std::forward<T>(of)...)}.within(rule_.name);
+        throw error{errors::rule_form, format_text(form, std::forward<T>(of)...)}.within(rule_.name);
     }
 
     void check_list(list const& operators, std::string_view side) const {

@@ -42,7 +42,7 @@ private:
 
     template <class... T>
     [[noreturn]] static void wrong(std::type_identity_t<text_format<T...>> form, T&&... of) {
-        throw error{error_code::invalid_input, format_text(form, std::forward<T>(of)...)};
+        throw error{errors::malformed_rule, format_text(form, std::forward<T>(of)...)};
     }
 
     // ---- words of a line
@@ -99,8 +99,7 @@ private:
             auto const first = name();
             if (first == "rule" && !line_.empty() && in_name(line_.front())) {
                 if (rules_.size() == rule_limits::rules)
-                    throw error{error_code::unsupported,
-                                format_text("there are more than {} rules", rule_limits::rules)};
+                    throw error{errors::rule_form, format_text("there are more than {} rules", rule_limits::rules)};
                 rules_.push_back({std::string{name()}, {}});
                 sources_.clear(), targets_.clear(), inputs_.clear();
                 in_target_ = false;
@@ -126,7 +125,7 @@ private:
         auto const by = name();
         auto const to = find(targets_, by);
         if (rule.outputs.size() == rule_limits::operators * rule_limits::results)
-            throw error{error_code::unsupported, "there are too many results to replace"};
+            throw error{errors::rule_form, "there are too many results to replace"};
         rule.outputs.push_back({*from, to ? *to : input(by)});
     }
 
@@ -136,13 +135,11 @@ private:
         auto& list = in_target_ ? rule.target : rule.source;
         auto& defined = in_target_ ? targets_ : sources_;
         if (list.size() == rule_limits::operators)
-            throw error{error_code::unsupported,
-                        format_text("there are more than {} operators", rule_limits::operators)};
+            throw error{errors::rule_form, format_text("there are more than {} operators", rule_limits::operators)};
         std::vector<std::string_view> results{first};
         while (take(",")) {
             if (results.size() == rule_limits::results)
-                throw error{error_code::unsupported,
-                            format_text("there are more than {} results", rule_limits::results)};
+                throw error{errors::rule_form, format_text("there are more than {} results", rule_limits::results)};
             results.push_back(name());
         }
         expect("=");
@@ -163,7 +160,7 @@ private:
                     continue;
                 }
                 if (op.operands.size() == rule_limits::operands)
-                    throw error{error_code::unsupported,
+                    throw error{errors::rule_form,
                                 format_text("there are more than {} operands", rule_limits::operands)};
                 auto const known = find(defined, operand);
                 op.operands.push_back(known ? *known : input(operand));

@@ -78,7 +78,7 @@ public:
         each_field("the file", bytes, [&](io::wire_reader& r) {
             if (r.field() != 1) unknown_field(r.field());
             if (rules.size() == rule_limits::rules)
-                throw error{error_code::unsupported, format_text("there are more than {} rules", rule_limits::rules)};
+                throw error{errors::rule_form, format_text("there are more than {} rules", rule_limits::rules)};
             auto const name = format_text("taso_{}", rules.size());
             in(name, [&] { rules.push_back(read_rule(name, contents(r))); });
             check(rules.back()).value();
@@ -89,7 +89,7 @@ public:
 private:
     template <class... T>
     [[noreturn]] static void wrong(std::type_identity_t<text_format<T...>> form, T&&... of) {
-        throw error{error_code::invalid_input, format_text(form, std::forward<T>(of)...)};
+        throw error{errors::malformed_rule, format_text(form, std::forward<T>(of)...)};
     }
     [[noreturn]] static void unknown_field(std::uint32_t field) { wrong("field {} is not one of the format", field); }
     // Errors thrown by `f` say that they are about this.
@@ -149,8 +149,7 @@ private:
                                                        : "output ",
                                           count);
             if (count >= rule_limits::operators * (field == 3 ? rule_limits::results : 1))
-                throw error{error_code::unsupported,
-                            format_text("there are more than {} entries of field {}", count, field)};
+                throw error{errors::rule_form, format_text("there are more than {} entries of field {}", count, field)};
             in(what, [&] {
                 if (field == 3)
                     rule.outputs.push_back(read_output(contents(r)));
@@ -182,8 +181,7 @@ private:
                 return set(type, r, "type");
             case 2: {
                 if (op.operands.size() == rule_limits::operands)
-                    throw error{error_code::unsupported,
-                                format_text("there are more than {} inputs", rule_limits::operands)};
+                    throw error{errors::rule_form, format_text("there are more than {} inputs", rule_limits::operands)};
                 return in(format_text("input {}", op.operands.size()),
                           [&] { op.operands.push_back(read_operand(rule, contents(r))); });
             }
@@ -205,8 +203,7 @@ private:
             wrong("type {} is not one of the format", *type);
         auto const& known = taso_types[static_cast<std::size_t>(*type)];
         op.word = find_word(known.word);
-        if (!op.word)
-            throw error{error_code::unsupported, format_text("operators of type {} are not taken", known.name)};
+        if (!op.word) throw error{errors::rule_form, format_text("operators of type {} are not taken", known.name)};
         in(std::string{known.name}, [&] { set_parameters(op, given); });
         return op;
     }
@@ -256,7 +253,7 @@ private:
             break;
         case shape_law::product:
             if (activation_of(take_or(taso_activation, 0)) != activation::none)
-                throw error{error_code::unsupported, "products with an activation are not taken"};
+                throw error{errors::rule_form, "products with an activation are not taken"};
             break;
         case shape_law::joining:
             op.axis = take(taso_axis);
@@ -275,7 +272,7 @@ private:
         }
         for (std::size_t key = 0; key < given.size(); ++key)
             if (given[key])
-                throw error{error_code::unsupported, format_text("parameter {} is not taken", taso_key_names[key])};
+                throw error{errors::rule_form, format_text("parameter {} is not taken", taso_key_names[key])};
     }
     static activation activation_of(std::int64_t number) {
         switch (number) {

@@ -55,7 +55,7 @@ GSUB_INLINE result<std::vector<rule_program>> choose_rules(std::span<rule_progra
         std::size_t place = 0;
         while (place < from.size() && from[place].name != name) ++place;
         if (place == from.size())
-            return error{problem{error_code::usage,
+            return error{problem{errors::unknown_rule,
                                  {},
                                  {},
                                  format_text("there is no rule {}", quoted{name}),

@@ -57,7 +57,7 @@ GSUB_LAZY_BODY result<compiler> find_compiler_for(isa const& isa, std::string_vi
     name += "-linux-gnu-g++";
     if (wanted.empty())
         if (auto const found = find_compiler(name); fits(found)) return found;
-    return error{problem{error_code::environment,
+    return error{problem{errors::compiler_failed,
                          {},
                          {},
                          format_text("no C++ compiler for {}: {}", isa.architecture, tried),
@@ -72,10 +72,10 @@ GSUB_LAZY_BODY result<std::string> assembly_text_of(std::span<kernel_source cons
         auto const name = sources.size() == 1
                               ? sources.front().symbol
                               : format_text("{} and {} others", sources.front().symbol, sources.size() - 1);
-        auto const fault = [&](error_code code, std::string_view reason, std::string_view output = {}) {
+        auto const fault = [&](error_id id, std::string_view reason, std::string_view output = {}) {
             auto const lines = detail::first_lines(output);
             return error{
-                problem{code,
+                problem{id,
                         name,
                         {},
                         format_text("compiler {} {}{}{}", with.path, reason, lines.empty() ? "" : ":\n", lines),
@@ -91,7 +91,7 @@ GSUB_LAZY_BODY result<std::string> assembly_text_of(std::span<kernel_source cons
                             : !detail::may_write(text.size()) ? EFBIG
                                                               : detail::write_all(file.get(), text);
         if (number)
-            throw fault(error_code::environment, format_text("gets no source: {}", detail::system_text(number)));
+            throw fault(errors::compiler_failed, format_text("gets no source: {}", detail::system_text(number)));
         file.reset();
         std::vector<std::string> arguments{with.path, "-std=c++20", "-S"};
         for (auto const* f : kernel_flags) arguments.emplace_back(f);
@@ -101,15 +101,15 @@ GSUB_LAZY_BODY result<std::string> assembly_text_of(std::span<kernel_source cons
         for (auto& f : detail::split_flags(sources.front())) arguments.push_back(std::move(f));
         arguments.insert(arguments.end(), {"-o", to, from});
         auto const end = detail::run_child(arguments, folder.path(), options.timeout_s);
-        if (end.failed()) throw fault(error_code::environment, end.text(), end.output);
+        if (end.failed()) throw fault(errors::compiler_failed, end.text(), end.output);
         std::error_code missing;
         auto const size = std::filesystem::file_size(to, missing);
-        if (missing) throw fault(error_code::environment, "wrote no output", end.output);
+        if (missing) throw fault(errors::compiler_failed, "wrote no output", end.output);
         if (size > options.text_bytes)
             throw fault(error_code::unsupported,
                         format_text("wrote {} bytes, of at most {}", size, options.text_bytes));
         auto made = detail::read_object(AT_FDCWD, to, false);
-        if (!made) throw fault(error_code::environment, "wrote something that cannot be read", end.output);
+        if (!made) throw fault(errors::compiler_failed, "wrote something that cannot be read", end.output);
         return *std::move(made);
     });
 }

@@ -102,7 +102,7 @@ GSUB_LAZY [[nodiscard]] bool is_shared_object(std::string_view bytes) {
 GSUB_LAZY [[nodiscard]] loaded_kernel load_object(std::string_view object, std::string const& symbol) {
     auto const fault = [&](std::string reason, std::string hint = {}) {
         reason.insert(0, "cannot be loaded: ");
-        return error{problem{error_code::environment, symbol, {}, std::move(reason), std::move(hint)}};
+        return error{problem{errors::compiler_failed, symbol, {}, std::move(reason), std::move(hint)}};
     };
     static std::atomic<std::uint64_t> counter{0};
     void* handle = nullptr;
@@ -147,7 +147,7 @@ GSUB_LAZY [[nodiscard]] std::string compile(kernel_source const& source, compile
     auto const stem = format_text("{}/{}", folder.path(), number);
     auto const fault = [&](std::string_view reason, std::string_view output) {
         auto const lines = first_lines(output);
-        return error{problem{error_code::environment,
+        return error{problem{errors::compiler_failed,
                              source.symbol,
                              {},
                              format_text("compiler {} {}{}{}", with.path, reason, lines.empty() ? "" : ":\n", lines),

@@ -58,7 +58,7 @@ GSUB_LAZY [[nodiscard]] bool open_entry(std::string& bytes, std::string_view nam
 /// A folder that only its owner, we, can write.
 GSUB_LAZY [[nodiscard]] descriptor open_cache(std::string path, bool make) {
     auto const refuse = [&](std::string reason) {
-        return error{problem{error_code::environment, path, {}, std::move(reason), "chmod 700, or set GSUB_CACHE"}};
+        return error{problem{errors::cache_folder, path, {}, std::move(reason), "chmod 700, or set GSUB_CACHE"}};
     };
     // With a slash at its end, a link would be followed.
     while (path.size() > 1 && path.back() == '/') path.pop_back();

@@ -70,7 +70,7 @@ class private_folder {
 public:
     private_folder() : path_(absolute_or(environment("TMPDIR"), "/tmp") + "/gsub-jit-XXXXXX") {
         if (!::mkdtemp(path_.data()))
-            throw error{problem{error_code::environment,
+            throw error{problem{errors::file_access,
                                 path_,
                                 {},
                                 format_text("no temporary folder can be made: {}", system_text(errno)),
@@ -286,7 +286,7 @@ GSUB_LAZY_BODY result<compiler> find_compiler(std::string_view wanted) {
         }
         tried += format_text("{}{}: {}", tried.empty() ? "" : "; ", quoted{name}, reason);
     }
-    return error{problem{error_code::environment,
+    return error{problem{errors::compiler_failed,
                          {},
                          {},
                          format_text("no C++ compiler ({}): {}", source, tried),
