@@ -10,7 +10,7 @@
 //     bench_predict fit [--tasks N] [--points N] [--rounds N] [--seed N] [--model counted|scheduled]
 //                       [--write FILE] [--read FILE] [--random SEED] [--count N] [MODEL ...]
 //
-// MODEL is a name of `gsub models` or an ONNX file; without one, the fourteen networks of bench/compare. A network is
+// MODEL is a name of `gsub models` or an ONNX file; without one, the eighteen networks of bench/compare. A network is
 // built and profiled (the median of its runs for each step), and each step is predicted by `cost::lowered` without
 // having run: a JSON line a step, and a table of the errors by kind of kernel and by network. `--optimized` takes what
 // `optimize` makes of the networks under these costs, `--models` all models of times. `rank`: the ways to compute one

@@ -1,8 +1,10 @@
 #include <gsub/models.hpp>
 #include <gsub/models/impl/bert.ipp>
 #include <gsub/models/impl/catalogue_entry.ipp>
+#include <gsub/models/impl/decoder.ipp>
 #include <gsub/models/impl/densenet.ipp>
 #include <gsub/models/impl/inception.ipp>
+#include <gsub/models/impl/lstm_lm.ipp>
 #include <gsub/models/impl/mobilenet.ipp>
 #include <gsub/models/impl/nasnet.ipp>
 #include <gsub/models/impl/nasrnn.ipp>
@@ -11,5 +13,7 @@
 #include <gsub/models/impl/squeezenet.ipp>
 #include <gsub/models/impl/ssd.ipp>
 #include <gsub/models/impl/test_graphs.ipp>
+#include <gsub/models/impl/unet.ipp>
 #include <gsub/models/impl/vgg.ipp>
 #include <gsub/models/impl/weights.ipp>
+#include <gsub/models/impl/yolo.ipp>

@@ -132,7 +132,7 @@ def measure(options):
     yield machine_line(options, python, load)
 
     with tempfile.TemporaryDirectory() as folder:
-        models = chosen(options, work, pathlib.Path(folder))
+        models = chosen(options, work, pathlib.Path(folder), python)
         if len({model.stem for _, model in models}) < len(models):
             sys.exit("two models have the same name")
         for kind, model in models:
@@ -142,10 +142,10 @@ def measure(options):
                 yield from measure_model(options, python, work, kind, model, threads)
 
 
-def chosen(options, work, folder):
+def chosen(options, work, folder, python):
     """Kinds and files of the models: `model` is one of gsub's own, `file` the caller's, `random` of no catalogue."""
     names, files = (list(filter(None, text.split(","))) for text in (options.models, options.files))
-    models = [("model", built_in(options.gsub, name, work)) for name in names]
+    models = [("model", built_in(options.gsub, name, work, python)) for name in names]
     models += [("file", pathlib.Path(file).resolve()) for file in files]
     if options.random is not None:
         models += [("random", file) for file in random_networks(options.networks, options.random, options.count, folder)]

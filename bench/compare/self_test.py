@@ -203,7 +203,7 @@ class SelfTest(unittest.TestCase):
     def test_the_command_line_has_the_models_of_the_goals(self):
         def given(*text):
             return compare.completed(compare.arguments().parse_args(text))
-        self.assertEqual(len(given().models.split(",")), 14)
+        self.assertEqual(len(given().models.split(",")), 18)
         self.assertEqual((given().threads, given().rounds, given().seconds), ("1,2", 9, 0.8))
         self.assertEqual((given("--baseline", "x").rounds, given("--baseline", "x").seconds), (21, 0.4))
         self.assertEqual((given("--random", "7").models, given("--random", "7").count), ("", 20))

@@ -6,8 +6,10 @@
 #include <gsub/models/catalogue.hpp>
 #include <gsub/models/catalogue_entry.hpp>
 #include <gsub/models/cnn_options.hpp>
+#include <gsub/models/decoder.hpp>
 #include <gsub/models/densenet.hpp>
 #include <gsub/models/inception.hpp>
+#include <gsub/models/lstm_lm.hpp>
 #include <gsub/models/mobilenet.hpp>
 #include <gsub/models/nasnet.hpp>
 #include <gsub/models/nasrnn.hpp>
@@ -16,5 +18,7 @@
 #include <gsub/models/squeezenet.hpp>
 #include <gsub/models/ssd.hpp>
 #include <gsub/models/test_graphs.hpp>
+#include <gsub/models/unet.hpp>
 #include <gsub/models/vgg.hpp>
 #include <gsub/models/weights.hpp>
+#include <gsub/models/yolo.hpp>

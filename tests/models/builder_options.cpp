@@ -2,16 +2,21 @@
 #include <gsub/models/bert.hpp>
 #include <gsub/models/builder_options.hpp>
 #include <gsub/models/cnn_options.hpp>
+#include <gsub/models/decoder.hpp>
+#include <gsub/models/lstm_lm.hpp>
 #include <gsub/models/nasnet.hpp>
 #include <gsub/models/nasrnn.hpp>
 #include <gsub/models/ssd.hpp>
+#include <gsub/models/unet.hpp>
+#include <gsub/models/yolo.hpp>
 
 namespace builder_options_test {
 
 using namespace gsub::models;
 
 static_assert(builder_options<cnn_options> && builder_options<ssd_options> && builder_options<nasnet_options> &&
-              builder_options<nasrnn_options> && builder_options<bert_options>);
+              builder_options<nasrnn_options> && builder_options<bert_options> && builder_options<unet_options> &&
+              builder_options<yolo_options> && builder_options<lstm_lm_options> && builder_options<decoder_options>);
 
 struct without_a_table {
     std::uint64_t seed = 1;
@@ -27,7 +32,8 @@ static_assert(!builder_options<without_a_table> && !builder_options<without_a_se
 template <class Struct>
 constexpr bool complete = sizeof(Struct) == sizeof(std::uint64_t) + Struct::fields.size() * sizeof(std::int64_t);
 static_assert(complete<cnn_options> && complete<ssd_options> && complete<nasnet_options> && complete<nasrnn_options> &&
-              complete<bert_options>);
+              complete<bert_options> && complete<unet_options> && complete<yolo_options> && complete<lstm_lm_options> &&
+              complete<decoder_options>);
 
 // Values that do not go together.
 static_assert(!bert_options{}.fault() && !nasnet_options{}.fault() && !bert_small_options.fault());

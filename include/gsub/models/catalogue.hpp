@@ -4,8 +4,10 @@
 #include <gsub/models/bert.hpp>
 #include <gsub/models/catalogue_entry.hpp>
 #include <gsub/models/cnn_options.hpp>
+#include <gsub/models/decoder.hpp>
 #include <gsub/models/densenet.hpp>
 #include <gsub/models/inception.hpp>
+#include <gsub/models/lstm_lm.hpp>
 #include <gsub/models/mobilenet.hpp>
 #include <gsub/models/nasnet.hpp>
 #include <gsub/models/nasrnn.hpp>
@@ -13,7 +15,9 @@
 #include <gsub/models/squeezenet.hpp>
 #include <gsub/models/ssd.hpp>
 #include <gsub/models/test_graphs.hpp>
+#include <gsub/models/unet.hpp>
 #include <gsub/models/vgg.hpp>
+#include <gsub/models/yolo.hpp>
 
 #include <span>
 
@@ -53,11 +57,18 @@ inline constexpr std::array task_entries{
                                                                  "SSD on MobileNetV2: objects in images of 300 x 300"),
     network_entry<&ssd_inception_v2, ssd_options{.classes = 91}>("ssd_inception_v2",
                                                                  "SSD on Inception v2: objects in images of 300 x 300"),
+    network_entry<&yolo, yolo_options{}>("yolo",
+                                         "YOLOv5n: objects in images of 640 x 640, boxes and suppression included"),
+    network_entry<&unet, unet_options{}>("unet", "U-Net: what each pixel of an image of 256 x 256 belongs to"),
     network_entry<&nasrnn, nasrnn_options{}>("nasrnn",
                                              "NasRNN: a searched recurrent cell of 8 gates, 5 time steps of width 512"),
     network_entry<&bert_base, bert_options{}>("bert_base", "BERT-base: a text encoder, 12 layers, 128 words"),
     network_entry<&bert_base, bert_small_options>("bert_small",
                                                   "BERT-small: a text encoder, 4 layers of width 512, 128 words"),
+    network_entry<&lstm_lm, lstm_lm_options{}>("lstm_lm",
+                                               "a language model of 2 LSTM layers of width 650, 35 words out of 10000"),
+    network_entry<&decoder, decoder_options{}>(
+        "decoder", "8 blocks of a decoder as Llama has them, of SmolLM2-135M: a token behind 127 others"),
 };
 
 /// Catalogue entries of all tables. A header with models of its own adds its table here.
