@@ -1,6 +1,7 @@
 """Models that others wrote, with seeded weights."""
 import importlib.util
 import pathlib
+import re
 
 import numpy as np
 import onnx
@@ -69,6 +70,45 @@ def with_logits(model):
     return model
 
 
+def read_names(nodes):
+    """Names that nodes read, also within their subgraphs."""
+    for n in nodes:
+        yield from n.input
+        for a in n.attribute:
+            if a.HasField("g"):
+                yield from read_names(a.g.node)
+                yield from (o.name for o in a.g.output)
+
+
+def first_layers(model, count, words=2000):
+    """The first `count` of the layers that the names of weights number, all that stands before and behind them, and
+    embeddings of `words` words at most: what read the output of the last layer reads that of the last one kept."""
+    graph = model.graph
+    ends = {}  # the output of each layer: of the last node that reads a weight of it
+    for n in graph.node:
+        for found in filter(None, (re.search(r"\.layer\.(\d+)\.", name) for name in n.input)):
+            ends[int(found[1])] = n.output[0]
+    if sorted(ends) != list(range(len(ends))) or not 0 < count < len(ends):
+        raise SystemExit(f"no network of more than {count} layers: its weights number {sorted(ends)}")
+    last, kept_last = ends[len(ends) - 1], ends[count - 1]
+    for n in graph.node:
+        n.input[:] = [kept_last if i == last else i for i in n.input]
+    live, kept = {o.name for o in graph.output}, []
+    for n in reversed(graph.node):
+        if live.intersection(n.output):
+            kept.append(n)
+            live.update(read_names([n]))
+    weights = [t for t in graph.initializer if t.name in live]
+    for t in weights:
+        if t.name.endswith(".word_embeddings.weight") and not t.raw_data:
+            t.dims[0] = min(t.dims[0], words)
+    kept.reverse()
+    del graph.node[:], graph.initializer[:]
+    graph.node.extend(kept)
+    graph.initializer.extend(weights)
+    return model
+
+
 def filler(data):
     """What gives the exports weights; skips where the folder has none."""
     if not data or not pathlib.Path(data, "exports").is_dir():
@@ -80,12 +120,15 @@ def filler(data):
 
 
 def open_model(name, data):
-    """The model `digits`, `light/NAME` (of the onnx package) or `exports/NAME` (below `data`), and what gives it weights."""
+    """The model `digits`, `light/NAME` (of the onnx package) or `exports/NAME` (below `data`), and what gives it weights.
+    `exports/NAME:COUNT` has the first COUNT layers alone."""
     kind, _, stem = name.partition("/")
+    stem, _, layers = stem.partition(":")
     if kind == "digits":
         return onnx.load(ROOT / "examples/digits/digits.onnx"), lambda m: m
     if kind == "light":
         light = pathlib.Path(onnx.__file__).parent / f"backend/test/data/light/light_{stem}.onnx"
         return with_logits(onnx.load(light)), fill_light
     fill = filler(data)
-    return onnx.load(pathlib.Path(data, "exports", f"{stem}.onnx")), fill
+    model = onnx.load(pathlib.Path(data, "exports", f"{stem}.onnx"))
+    return first_layers(model, int(layers)) if layers else model, fill
