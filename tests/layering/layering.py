@@ -502,25 +502,42 @@ def reached():
     return {h: {i for i in reach(h) if i in public and h not in reach(i)} for h in public}
 
 
-def classes(below, count):
+def costs(public):
+    """How long the headers take to be read, in headers of ours: one of others, with all that it includes, is as five."""
+    direct = {h: included(h) for h in headers(".hpp", ".ipp")}
+
+    def cost(h):
+        seen, open_ = {h}, [h]
+        while open_:
+            for i in direct.get(open_.pop(), []):
+                if i not in seen:
+                    seen.add(i)
+                    open_.append(i)
+        return sum(1 if i in direct else 5 for i in seen)
+
+    return {h: cost(h) for h in public}
+
+
+def classes(below, cost, count):
     """Headers by one that all of a class include, which is parsed once for them; `count` such, and None for the rest.
 
-    Each choice is the one that saves most, by the headers that need not be read again.
+    Each choice is the one that saves most, by what need not be read again; to precompile takes as long as to read it
+    four times.
     """
     saved = dict.fromkeys(below, 0)
     bases = []
     for _ in range(count):
-        gain = {b: sum(max(0, len(below[b]) + 1 - saved[h]) for h in below if b in below[h]) for b in sorted(below)}
+        gain = {b: sum(max(0, cost[b] - saved[h]) for h in below if b in below[h]) - 4 * cost[b] for b in sorted(below)}
         base = max(gain, key=gain.get)
         if gain[base] <= 0:
             break
         bases.append(base)
         for h in below:
             if base in below[h]:
-                saved[h] = max(saved[h], len(below[base]) + 1)
+                saved[h] = max(saved[h], cost[base])
     out = {None: []}
     for h in sorted(below):
-        mine = max((b for b in bases if b in below[h]), key=lambda b: (len(below[b]), b), default=None)
+        mine = max((b for b in bases if b in below[h]), key=lambda b: (cost[b], b), default=None)
         out.setdefault(mine, []).append(h)
     return out
 
@@ -572,7 +589,7 @@ def check_alone(compiler, flags):
         return [line for line in run.stderr.splitlines() if "error:" in line][:3] or run.stderr.splitlines()[:3]
 
     below = reached()
-    by_base = classes(below, 4)
+    by_base = classes(below, costs(below), 8)
     with tempfile.TemporaryDirectory(prefix="gsub_alone_") as folder, \
             concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
 

@@ -19,16 +19,15 @@ import numpy as np
 import onnx
 from onnx import version_converter
 
-from networks import open_model
+from networks import open_model, weights_apart, with_weights_apart
 from support import TOLERANCE, Gsub, check, distance, random_inputs, session, verdict
 
 BUDGET = 200  # graphs expanded
 
 
 class Case:
-    def __init__(self, gsub, original, scratch):
+    def __init__(self, gsub, original, quantized, scratch):
         self.gsub, self.scratch, self.failures = gsub, scratch, []
-        quantized = any(n.op_type == "QuantizeLinear" for n in onnx.load(original, load_external_data=False).graph.node)
         self.quantized, self.bound, self.own = quantized, TOLERANCE, None
         of = session(original, quantized)
         self.names = [o.name for o in of.get_outputs()]
@@ -79,8 +78,9 @@ def main(program, name, scratch, data=""):
         filled = onnx.ModelProto()
         filled.CopyFrom(bare)
         onnx.save(fill(filled), original)
+        weights = weights_apart(bare, filled, scratch / "weights.bin")
         del filled
-        case = Case(gsub, original, scratch)
+        case = Case(gsub, original, any(n.op_type == "QuantizeLinear" for n in bare.graph.node), scratch)
 
         case.in_gsub("original", original)
         print(gsub.must("convert", original, "-o", other).strip())
@@ -114,7 +114,7 @@ def main(program, name, scratch, data=""):
             except Exception as e:  # the converter lacks adapters for some operators
                 print(f"operator set {opset}: onnx's converter refuses: {str(e).splitlines()[0][:150]}")
                 continue
-            onnx.save(fill(brought), original)
+            onnx.save(with_weights_apart(brought, weights), original)
             case.in_gsub(f"operator set {opset}", original)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

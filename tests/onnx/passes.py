@@ -1,4 +1,4 @@
-"""A model after each pass of the library, as a file: passes.py GSUB MODEL SCRATCH [DATA]; MODEL as in models.py.
+"""A model after each pass of the library, as a file: passes.py GSUB MODEL SCRATCH [DATA]; MODEL as open_model has it.
 
 A file that is written must pass onnx's checker, and compute in ONNX Runtime what the original does, within 1e-3, or 0.05
 where a pass changes precision. Quantized models are computed node by node, and there a pass that changes precision may
