@@ -5,6 +5,7 @@
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/ops/ops_control.hpp>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -64,7 +65,7 @@ public:
 private:
     GSUB_LAZY [[nodiscard]] any_graph flattened(std::string_view entry, bool name_branches_by_contents) const;
     std::vector<function> functions_;
-    std::map<std::string, std::size_t> places_; // of functions, by name
+    std::map<std::string, std::size_t, std::less<>> places_; // of functions, by name
     std::vector<std::string> entries_{"main"};
 };
 

@@ -9,7 +9,7 @@
 namespace gsub {
 
 GSUB_INLINE function const* module::find(std::string_view name) const noexcept {
-    auto const found = places_.find(std::string{name});
+    auto const found = places_.find(name);
     return found == places_.end() ? nullptr : &functions_[found->second];
 }
 GSUB_INLINE function* module::find(std::string_view name) noexcept {
@@ -19,8 +19,13 @@ GSUB_INLINE function* module::find(std::string_view name) noexcept {
 GSUB_LAZY_BODY function& module::add(std::string name, any_graph body, function_attributes attributes) {
     function f{std::move(name), std::move(attributes), std::move(body)};
     if (auto* existing = find(f.name)) return *existing = std::move(f);
-    places_[f.name] = functions_.size();
-    return functions_.emplace_back(std::move(f));
+    auto const place = places_.try_emplace(f.name, functions_.size()).first;
+    try {
+        return functions_.emplace_back(std::move(f));
+    } catch (...) { // no name without a function
+        places_.erase(place);
+        throw;
+    }
 }
 
 namespace detail {

@@ -21,7 +21,7 @@ struct blocked_layout {
     /// Number of blocks for a dimension of this size.
     [[nodiscard]] constexpr std::int64_t blocks(std::int64_t size) const noexcept { return (size + block - 1) / block; }
     /// Number of elements stored, padding included, or nothing beyond 2^62. *Requires* `sizes.size() == rank`.
-    [[nodiscard]] std::optional<std::int64_t> stored_elements(std::span<std::int64_t const> sizes) const noexcept;
+    [[nodiscard]] std::optional<std::int64_t> stored_elements(std::span<std::int64_t const> sizes) const;
     /// Offset of an element, in elements. *Requires* indices within `sizes`, both of `rank` entries.
     [[nodiscard]] std::int64_t offset(std::span<std::int64_t const> sizes,
                                       std::span<std::int64_t const> index) const noexcept;

@@ -7,6 +7,7 @@
 #include <gsub/search/concepts.hpp>
 
 #include <exception>
+#include <new>
 #include <utility>
 
 namespace gsub::detail {
@@ -16,6 +17,8 @@ template <class F>
 bool by_rule(match const& m, F const& code) {
     try {
         return code();
+    } catch (std::bad_alloc const&) { // no fault of the rule
+        throw;
     } catch (std::exception const& e) {
         throw search::failed_move{
             format_text("rule {} at {}: {}", m.rule().name, quoted{m.graph().display_name(m.site())}, e.what())};

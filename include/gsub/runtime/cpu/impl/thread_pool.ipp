@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <new>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -255,6 +256,7 @@ GSUB_INLINE thread_pool::thread_pool(thread_pool_options options) : state_(std::
             static_cast<void>(::pthread_setaffinity_np(s.threads.back().native_handle(), sizeof one, &one));
         }
     } catch (std::system_error const&) { // the system has no more threads to give
+    } catch (std::bad_alloc const&) {    // or no memory for one
     }
 }
 
