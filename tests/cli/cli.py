@@ -531,7 +531,9 @@ class Cli(unittest.TestCase):
     def test_the_machine_is_calibrated_and_the_roofline_takes_its_rates(self):
         digits = DIGITS / "digits.onnx"
         optimize = ("optimize", digits, "--budget", 5, "--threads", 1, "--json", "r.json")
-        self.gsub(*optimize, "--cost", "measured", "--profile", "p.jsonl")  # a file of times alone
+        self.file("m.onnx", model(("Relu", "r", ["x"], ["y"])))
+        measure = ("optimize", "m.onnx", "--threads", 1, "--json", "r.json", "--cost", "measured", "--profile", "p.jsonl")
+        self.gsub(*measure)  # a file of times alone
         older = (self.at / "p.jsonl").read_text()
         done = self.gsub(*optimize, "--cost", "fused", "--profile", "p.jsonl", exit=2)
         self.assertIn("gsub calibrate --profile p.jsonl --threads 1", done.stderr)
@@ -561,7 +563,8 @@ class Cli(unittest.TestCase):
             self.assertEqual(costs[0], costs[1])
             self.assertNotEqual(costs[1], costs[2])
         # Predicted kernels are those of the target's threads, whatever the search runs on.
-        self.gsub("calibrate", "--threads", len(os.sched_getaffinity(0)), "--profile", "all.jsonl")
+        ports = ("--ports", "ports.json") if "ports" in found else ()  # none without machine code in memory that could be timed
+        told = self.gsub("calibrate", "--threads", len(os.sched_getaffinity(0)), "--profile", "all.jsonl", *ports).stdout
         for choice in ((), ("--goal", "latency"), ("--goal", "latency:1,flops:1")):
             costs = []
             for way, words in ((("--profile", "all.jsonl"), "calibrated, from all.jsonl"), ((), "not calibrated")):
@@ -577,20 +580,19 @@ class Cli(unittest.TestCase):
         self.assertIn("threads=1", done.stderr)
         for choice in (("--cost", "flops"), ("--goal", "memory"), ("--goal", "energy:1,latency:0")):
             self.assertIn("--profile", self.gsub(*optimize, *choice, "--profile", "p.jsonl", exit=2).stderr)
-        self.gsub(*optimize, "--cost", "measured", "--profile", "p.jsonl")
+        self.gsub(*measure)
         self.assertIn("calibrated, from", self.gsub("explain", digits, "--rule", "fuse_conv_bn", "--cost", "fused", "--threads", 1, "--profile", "p.jsonl").stdout)
         # Damaged rates are told, and do not count.
         self.file("p.jsonl", (json.dumps(line) + "\n" + json.dumps({**line, "roofline": {"launch": -1}}) + "\n").encode())
         self.assertIn("1 lines are no records", self.gsub(*optimize, "--cost", "fused", "--profile", "p.jsonl").stderr)
         self.gsub("calibrate", "--profile", "no/such/folder/p.jsonl", exit=5)
-        self.calibrate_ports(digits, found)
-
-    def calibrate_ports(self, digits, found):
-        if "ports" not in found:  # no machine code in memory that could be timed
+        if ports:
+            self.check_calibrated_ports(digits, found, told)
+        else:
             self.assertIn("AVX2", self.gsub("calibrate", "--ports", "ports.json", exit=5).stderr)
-            return
+
+    def check_calibrated_ports(self, digits, found, told):
         self.assertLessEqual({"fma", "load", "store", "branch"}, {use["class"] for use in found["ports"]["uses"]})
-        told = self.gsub("calibrate", "--ports", "ports.json").stdout
         for words in ("beside the built-in row", "written  ports.json"):
             self.assertIn(words, told)
         tune = ("tune", digits, "--method", "static", "--points", 20, "--no-check", "--ports", "ports.json", "--json", "t.json")
@@ -734,9 +736,9 @@ class Cli(unittest.TestCase):
         self.gsub("tune", "m.onnx", "--method", "guess", exit=2)
 
     def test_kernels_are_tuned_for_a_processor_that_is_not_here_by_its_assembly(self):
-        self.gsub("models", "t4", "-o", "t4.onnx")
+        self.gsub("models", "t12", "-o", "t12.onnx")
         target = "aarch64-neon,cpu=neoverse-n1"
-        done = self.gsub("tune", "t4.onnx", "--method", "static", "--target", target, "--points", 40, "--records", "n.jsonl",
+        done = self.gsub("tune", "t12.onnx", "--method", "static", "--target", target, "--points", 40, "--records", "n.jsonl",
                          "--json", "t.json")
         told = json.loads((self.at / "t.json").read_text())
         self.assertIn("modelled only", done.stdout)
@@ -745,12 +747,12 @@ class Cli(unittest.TestCase):
             self.assertTrue(json.loads(line)["modelled_only"])
         if shutil.which("aarch64-linux-gnu-g++") is None:
             self.assertIn("aarch64-linux-gnu-g++", done.stderr)
-            self.gsub("tune", "t4.onnx", "--method", "static", "--target", target, "--model", "assembled", exit=5)
+            self.gsub("tune", "t12.onnx", "--method", "static", "--target", target, "--model", "assembled", exit=5)
             return
         self.assertEqual(told["second_model"], "assembled")
         self.assertGreater(told["assembled"]["predicted"], 0)
         self.assertEqual(told["assembled"]["unknown"], 0)
-        made = self.gsub("compile", "t4.onnx", "-o", "sources", "--target", target, "--records", "n.jsonl")
+        made = self.gsub("compile", "t12.onnx", "-o", "sources", "--target", target, "--records", "n.jsonl")
         self.assertIn("recorded schedules", made.stderr)
 
     def test_input_and_result_are_timed_and_the_faster_one_is_kept(self):
@@ -944,24 +946,25 @@ class Cli(unittest.TestCase):
             self.assertGreater(found[key], 0)
         self.assertTrue(all({"name", "kind", "ms", "operations"} <= set(step) for step in found["steps"]))
         self.gsub("bench", DIGITS / "digits.onnx", "--backend", "reference", "--time", 0.05)
-        self.assertIn("runs a second", self.gsub("--json", "j", "bench", DIGITS / "digits.onnx", "--paper").stdout)
+        self.file("m.onnx", model(("Relu", "r", ["x"], ["y"])))
+        self.assertIn("runs a second", self.gsub("--json", "j", "bench", "m.onnx", "--paper").stdout)
         found = json.loads((self.at / "j").read_text())
         self.assertEqual(found["runs"] + found["outliers"], 1000)
         self.gsub("bench", DIGITS / "digits.onnx", "--paper", "--runs", 3, exit=2)
 
     def test_kernels_are_measured_once_and_their_times_kept(self):
-        digits = DIGITS / "digits.onnx"
+        self.gsub("models", "t4", "-o", "t4.onnx")
         how = ("--cost", "measured", "--backend", "simd", "--profile", "p.jsonl", "--budget", 5)
-        self.gsub("optimize", digits, "-o", "a.onnx", "--verify", *how)
+        self.gsub("optimize", "t4.onnx", "-o", "a.onnx", "--verify", *how)
         known = (self.at / "p.jsonl").read_bytes()
         self.assertTrue(all("seconds" in json.loads(line) for line in known.splitlines()))
         self.assertTrue(known)
         for out in ("b.onnx", "c.onnx"):
-            self.gsub("optimize", digits, "-o", out, *how)
+            self.gsub("optimize", "t4.onnx", "-o", out, *how)
             self.assertEqual((self.at / "p.jsonl").read_bytes(), known)
         self.assertEqual((self.at / "b.onnx").read_bytes(), (self.at / "c.onnx").read_bytes())
-        self.gsub("compare", digits, "a.onnx")
-        self.gsub("optimize", digits, "--backend", "simd", exit=2)
+        self.gsub("compare", "t4.onnx", "a.onnx")
+        self.gsub("optimize", "t4.onnx", "--backend", "simd", exit=2)
 
     @unittest.skipUnless(shutil.which("cmake"), "needs CMake")
     def test_a_compiled_model_is_built_and_run_without_gsub(self):
@@ -1085,12 +1088,16 @@ class Cli(unittest.TestCase):
         self.assertEqual(report["outputs"][0]["name"], "y")
         self.gsub("compare", "a.onnx", "b.onnx", "--rtol", 1e9)
 
-    @unittest.skipIf(b"__asan_init" in GSUB.read_bytes(), "test_rewrite proves them under sanitizers")
-    def test_every_rule_is_proved(self):
-        out = self.gsub("verify-rules", "--quiet", "--json", "j").stdout
-        count = len(json.loads((self.at / "j").read_text())["rules"])
-        self.assertEqual(out.splitlines()[-1], f"{count} rules: {count} proved, 0 refuted")
-        self.assertGreater(count, 40)
+    def test_rules_of_the_library_are_proved(self):
+        # All of them take long: the test "every rule of the library is proved" of the layer rewrite proves each.
+        self.gsub("rules", "--json", "j")
+        family = {r["rule"] for r in json.loads((self.at / "j").read_text())["rules"] if "fuse_" in r["rule"]}
+        self.assertGreater(len(family), 3)
+        out = self.gsub("verify-rules", "--quiet", "--rules", ",".join(family), "--json", "j").stdout
+        rules = json.loads((self.at / "j").read_text())["rules"]
+        self.assertEqual({r["rule"] for r in rules if r["verdict"] == "proved"}, family)
+        self.assertEqual(out.splitlines()[-1], f"{len(family)} rules: {len(family)} proved, 0 refuted")
+        self.assertIn("--rules LIST=all", self.gsub("verify-rules", "--help").stdout)
 
     def test_rules_of_a_file_are_proved_and_used(self):
         self.file("rules", b"rule rows # of one matrix\n p = mat_mul(x, w)\n q = mat_mul(x, v)\n=>\n"
