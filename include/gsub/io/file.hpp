@@ -39,7 +39,7 @@ private:
     friend class folder;
     void check_range(std::uint64_t offset, std::uint64_t length) const;
     struct descriptor;
-    static input_file adopt(int fd, std::string path);
+    static input_file adopt(int fd, std::string const& path);
     std::shared_ptr<descriptor const> fd_;
     std::string path_;
     std::uint64_t size_ = 0;

@@ -35,7 +35,9 @@ GSUB_LAZY void check_folder(std::string const& folder) {
     auto const empty = std::filesystem::is_empty(folder, failed);
     if (failed) refuse(failed.message());
     if (empty) return;
-    auto const before = io::read_file((std::filesystem::path{folder} / "CMakeLists.txt").string(), 1 << 24);
+    auto const project = std::filesystem::path{folder} / "CMakeLists.txt";
+    auto const before = io::read_file(project.string(), 1 << 24);
+    if (!before && std::filesystem::exists(project, failed)) throw before.error(); // cannot be read: nothing is known
     if (!before || !before.value().starts_with(export_mark))
         throw error{
             problem{errors::export_request, {}, {}, format_text("{} has other things in it", folder), "a new folder"}};
@@ -60,12 +62,16 @@ class export_folder {
 public:
     export_folder(std::string const& folder, export_report& report) : folder_(folder), report_(report) {}
 
-    // Makes it, or checks that it may be written.
+    // Makes it, or checks that it may be written. Until the last file is there it builds nothing; where writing fails,
+    // another export may take its place.
     void prepare() const {
         std::error_code failed;
         std::filesystem::create_directories(folder_, failed);
         if (failed) throw error{errors::file_access, format_text("{}: {}", folder_, failed.message())};
         check_folder(folder_);
+        auto const unfinished =
+            format_text("{}\nmessage(FATAL_ERROR \"files are missing: run gsub compile again\")\n", export_mark);
+        io::write_file(at("CMakeLists.txt"), unfinished).value();
     }
     void write(std::string file, std::string_view contents) {
         io::write_file(at(file), contents).value();
@@ -136,9 +142,9 @@ GSUB_LAZY_BODY result<export_report> export_program(runtime::program const& p, s
         detail::export_folder<> to{folder, report};
         to.prepare();
         to.write_weights({&model});
-        to.write_library(model, options.name, {});
         to.write("main.c", model.source.text(detail::export_demo));
         to.write("README.txt", model.source.readme());
+        to.write_library(model, options.name, {});
         return report;
     } catch (error const& e) { return e; }
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -38,6 +39,13 @@ struct open_descriptor {
     int release() { return std::exchange(fd, -1); }
 };
 
+// Refuses what would end the process by SIGXFSZ: to write beyond the limit of a file's size.
+GSUB_INLINE void check_limit(std::string const& path, std::uint64_t size) {
+    struct rlimit limit {};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur)
+        system_fault(path, "cannot be written", EFBIG);
+}
+
 // Whether a file is a regular one that no other name leads to.
 GSUB_INLINE bool is_sole_regular_file(int fd) {
     struct stat info {};
@@ -54,13 +62,16 @@ struct input_file::descriptor {
     ~descriptor() { ::close(fd); }
 };
 
-GSUB_INLINE input_file input_file::adopt(int fd, std::string path) {
+GSUB_INLINE input_file input_file::adopt(int fd, std::string const& path) {
+    detail::open_descriptor own; // until another object closes it
+    own.reset(fd);
     input_file f;
     f.fd_ = std::make_shared<descriptor const>(fd);
+    static_cast<void>(own.release());
     struct stat info {};
     if (::fstat(fd, &info) != 0) detail::system_fault(path, "cannot be examined", errno);
     if (!S_ISREG(info.st_mode)) throw error{problem{errors::not_a_file, path, {}, "is no regular file", {}}};
-    f.path_ = std::move(path);
+    f.path_ = path;
     f.size_ = static_cast<std::uint64_t>(info.st_size);
     return f;
 }
@@ -101,13 +112,14 @@ GSUB_INLINE std::shared_ptr<std::span<std::byte const> const> input_file::map(st
     check_range(offset, length);
     if (length == 0) return std::make_shared<std::span<std::byte const> const>();
     auto const before = offset % static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    auto mapped = std::make_unique<std::span<std::byte const>>(); // before there is something to unmap
     auto* const at =
         ::mmap(nullptr, before + length, PROT_READ, MAP_PRIVATE, fd_->fd, static_cast<off_t>(offset - before));
     if (at == MAP_FAILED) detail::system_fault(path_, "cannot be mapped", errno);
-    return {new std::span<std::byte const>(static_cast<std::byte const*>(at) + before, length),
-            [before](std::span<std::byte const> const* mapped) {
-                ::munmap(const_cast<std::byte*>(mapped->data()) - before, before + mapped->size());
-                delete mapped;
+    *mapped = {static_cast<std::byte const*>(at) + before, length};
+    return {mapped.release(), [before](std::span<std::byte const> const* m) {
+                ::munmap(const_cast<std::byte*>(m->data()) - before, before + m->size());
+                delete m;
             }};
 }
 
@@ -162,6 +174,7 @@ GSUB_INLINE result<input_file> folder::open(std::string_view name) const {
 }
 
 GSUB_INLINE output_file::output_file(std::string path) : path_(std::move(path)) {
+    buffer_.reserve(1 << 16); // first: what throws behind the opening leaves a file
     // A neighbour that nobody else has; the process's umask decides who may read it, as for any new file.
     static std::atomic<unsigned> counter{0};
     for (int attempt = 0; attempt < 100 && fd_ < 0; ++attempt) {
@@ -170,7 +183,6 @@ GSUB_INLINE output_file::output_file(std::string path) : path_(std::move(path)) 
         if (fd_ < 0 && errno != EEXIST) detail::system_fault(path_, "cannot be written", errno);
     }
     if (fd_ < 0) detail::system_fault(path_, "cannot be written", EEXIST);
-    buffer_.reserve(1 << 16);
 }
 
 GSUB_INLINE output_file::~output_file() {
@@ -180,6 +192,7 @@ GSUB_INLINE output_file::~output_file() {
 }
 
 GSUB_INLINE void output_file::flush() {
+    if (!buffer_.empty()) detail::check_limit(path_, written_);
     for (std::size_t at = 0; at < buffer_.size();) {
         auto const n = ::write(fd_, buffer_.data() + at, buffer_.size() - at);
         if (n < 0 && errno == EINTR) continue;
@@ -197,6 +210,7 @@ GSUB_INLINE void output_file::write(std::span<std::byte const> data) {
         buffer_.append(reinterpret_cast<char const*>(data.data()), data.size());
         return;
     }
+    detail::check_limit(path_, written_);
     while (!data.empty()) {
         auto const n = ::write(fd_, data.data(), std::min<std::size_t>(data.size(), std::size_t{1} << 30));
         if (n < 0 && errno == EINTR) continue;

@@ -4,9 +4,11 @@
 #include <gsub/tune/record_log.hpp>
 
 #include <cerrno>
+#include <cstdint>
 #include <fcntl.h>
 #include <mutex>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -17,7 +19,9 @@ struct record_log::file {
     explicit file(int f) : descriptor(f) {}
     file(file const&) = delete;
     file& operator=(file const&) = delete;
-    ~file() { ::close(descriptor); }
+    ~file() {
+        if (descriptor >= 0) ::close(descriptor);
+    }
     int descriptor;
     std::mutex mutex; // a lock of the file is one for all threads that share its descriptor
 };
@@ -56,16 +60,26 @@ GSUB_LAZY [[nodiscard]] bool is_torn(int descriptor, std::string const& path) {
     return last != '\n';
 }
 
+// Refuses what would end the process by SIGXFSZ, or be cut off: to write beyond the limit of a file's size.
+GSUB_LAZY void check_limit(int descriptor, std::string const& path, std::uint64_t added) {
+    struct rlimit limit {};
+    struct stat info {};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || ::fstat(descriptor, &info) != 0)
+        return;
+    if (static_cast<std::uint64_t>(info.st_size) + added > limit.rlim_cur) refuse_log(path, "cannot be written", EFBIG);
+}
+
 } // namespace detail
 
 GSUB_LAZY_BODY result<record_log> record_log::open(std::string const& path) {
     return capture([&] {
         // Without O_NONBLOCK, opening a fifo would wait for a reader.
-        auto const descriptor = ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-        if (descriptor < 0) detail::refuse_log(path, "cannot be opened", errno);
         record_log out;
         out.path_ = path;
-        out.file_ = std::make_shared<file>(descriptor);
+        out.file_ = std::make_shared<file>(-1); // before there is something to close
+        auto const descriptor = ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+        out.file_->descriptor = descriptor;
+        if (descriptor < 0) detail::refuse_log(path, "cannot be opened", errno);
         struct stat info {};
         if (::fstat(descriptor, &info) != 0) detail::refuse_log(path, "cannot be examined", errno);
         if (!S_ISREG(info.st_mode)) throw error{problem{errors::not_a_file, path, {}, "is no regular file", {}}};
@@ -89,6 +103,7 @@ GSUB_LAZY_BODY result<void> record_log::append_line(std::string_view line) {
         text.reserve(line.size() + 2);
         if (detail::is_torn(file_->descriptor, path_)) text += '\n';
         (text += line) += '\n';
+        detail::check_limit(file_->descriptor, path_, text.size());
         ssize_t written = 0;
         while ((written = ::write(file_->descriptor, text.data(), text.size())) < 0 && errno == EINTR) {}
         if (written < 0) detail::refuse_log(path_, "cannot be written", errno);
