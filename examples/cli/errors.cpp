@@ -18,7 +18,7 @@ std::string page() {
         "in reports as JSON the member `id`.\n";
     for (auto const& e : gsub::error_entries())
         out += gsub::format_text("\n## {}: {}\n*{}, exit code {}.* {}\n\n*What to do:* {}\n", to_string(e.id), e.title,
-                                 to_string(e.id.code), static_cast<int>(e.id.code), e.meaning, e.remedy);
+                                 to_string(e.id.code), static_cast<int>(e.id.code), e.cause, e.remedy);
     return out;
 }
 
@@ -35,7 +35,7 @@ answer errors(errors_request const& r, session const&) {
                                             gsub::format_text("no error has the number {}", gsub::quoted{r.number}),
                                             "`gsub errors` lists them"}};
         a.text = gsub::format_text("{}: {} ({}, exit code {})\n\n{}\n\nWhat to do: {}\n", to_string(e->id), e->title,
-                                   to_string(e->id.code), static_cast<int>(e->id.code), e->meaning, e->remedy);
+                                   to_string(e->id.code), static_cast<int>(e->id.code), e->cause, e->remedy);
     }
     gsub::report::table t{{"number", "kind", "what"}};
     a.data["errors"] = gsub::io::json::array();
@@ -46,7 +46,7 @@ answer errors(errors_request const& r, session const&) {
                                     {"code", static_cast<int>(e.id.code)},
                                     {"kind", to_string(e.id.code)},
                                     {"title", e.title},
-                                    {"meaning", e.meaning},
+                                    {"cause", e.cause},
                                     {"remedy", e.remedy}});
     }
     if (r.number.empty()) a.text = r.markdown ? page() : t.text();

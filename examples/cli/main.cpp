@@ -76,6 +76,11 @@ int main(int argc, char** argv) {
         if (!json.empty()) gsub::io::write_file(json, to_text(a.data)).value();
         return a.positive ? 0 : static_cast<int>(gsub::error_code::negative);
     } catch (gsub::error const& e) { return fail(e); } catch (std::bad_alloc const&) {
-        return fail({gsub::errors::out_of_memory, "out of memory"});
+        try {
+            return fail({gsub::errors::out_of_memory, "out of memory"});
+        } catch (std::bad_alloc const&) { // not even for its words
+            std::fputs("error[G0907]: environment: out of memory\n", stderr);
+            return static_cast<int>(gsub::error_code::environment);
+        }
     } catch (std::exception const& e) { return fail({gsub::error_code::internal, e.what()}); }
 }

@@ -229,7 +229,7 @@ class Cli(unittest.TestCase):
         for entry in listed:
             self.assertIn(entry["id"], all_of_them)
             self.assertIn(entry["code"], range(1, 7))
-            self.assertTrue(entry["title"] and entry["meaning"] and entry["remedy"])
+            self.assertTrue(entry["title"] and entry["cause"] and entry["remedy"])
         self.gsub("errors", "G0102", "--json", "j")
         self.assertEqual([e["id"] for e in json.loads((self.at / "j").read_text())["errors"]], ["G0102"])
 

@@ -23,7 +23,7 @@ TEST_CASE("an error has a number that nothing else has, and an entry under it") 
         CHECK(numbers.insert(text).second);
         CHECK(titles.insert(std::string{e.title}).second);
         CHECK(find_error(text) == &e);
-        for (auto const words : {e.meaning, e.remedy}) {
+        for (auto const words : {e.cause, e.remedy}) {
             CHECK(words.size() > 10);
             CHECK(words.ends_with('.'));
         }

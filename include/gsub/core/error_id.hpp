@@ -136,9 +136,9 @@ inline constexpr error_id out_of_memory{error_code::environment, 907};
 /// What `docs/errors.md` says of an error.
 struct error_entry {
     error_id id;
-    std::string_view title;   ///< what is wrong, in a few words
-    std::string_view meaning; ///< when it comes
-    std::string_view remedy;  ///< what to do
+    std::string_view title;  ///< what is wrong, in a few words
+    std::string_view cause;  ///< when it comes
+    std::string_view remedy; ///< what to do
 };
 /// All errors by their numbers, those of kinds first.
 GSUB_LAZY [[nodiscard]] std::span<error_entry const> error_entries();

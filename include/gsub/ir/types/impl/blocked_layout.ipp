@@ -23,8 +23,7 @@ GSUB_INLINE std::optional<blocked_layout> parse_layout(std::string_view name) no
     return out;
 }
 
-GSUB_INLINE std::optional<std::int64_t>
-blocked_layout::stored_elements(std::span<std::int64_t const> sizes) const {
+GSUB_INLINE std::optional<std::int64_t> blocked_layout::stored_elements(std::span<std::int64_t const> sizes) const {
     ints padded(sizes.begin(), sizes.end());
     padded[axis] = blocks(sizes[axis]) * block;
     return checked_product(padded);
