@@ -16,7 +16,7 @@ TOOLS = ("aarch64-linux-gnu-g++", "aarch64-linux-gnu-gcc", "qemu-aarch64", "cmak
 TARGET = "aarch64-neon,cpu=neoverse-n1,threads=1"
 # Options of the builder, seconds of static tuning.
 MODELS = {
-    "mobilenet_v2": (["--image", 96], 8),
+    "mobilenet_v2": (["--image", 96], 3),
     "squeezenet1_1": (["--image", 96], 0),
     "bert_small": (["--layers", 2, "--hidden", 128, "--heads", 2, "--intermediate", 256, "--vocabulary", 100, "--sequence", 16], 0),
 }

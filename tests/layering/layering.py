@@ -486,9 +486,12 @@ def check_format(clang_format):
 
 
 def reached():
-    """For each public header those that it includes, directly or not; what includes it in turn is left out."""
-    public = headers(".hpp")
-    direct = {h: [i for i in included(h) if i.startswith("gsub/")] for h in headers(".hpp", ".ipp")}
+    """For each public header those that it includes, directly or not; what includes it in turn is left out.
+
+    Definitions are left out with what they include: with GSUB_COMPILED headers do without them.
+    """
+    public = set(headers(".hpp"))
+    direct = {h: [i for i in included(h) if i in public] for h in public}
 
     def reach(h):
         seen, open_ = set(), [h]
@@ -499,12 +502,13 @@ def reached():
                     open_.append(i)
         return seen - {h}
 
-    return {h: {i for i in reach(h) if i in public and h not in reach(i)} for h in public}
+    reached_by = {h: reach(h) for h in public}
+    return {h: {i for i in reached_by[h] if h not in reached_by[i]} for h in public}
 
 
 def costs(public):
     """How long the headers take to be read, in headers of ours: one of others, with all that it includes, is as five."""
-    direct = {h: included(h) for h in headers(".hpp", ".ipp")}
+    direct = {h: [i for i in included(h) if not i.endswith(".ipp")] for h in public}
 
     def cost(h):
         seen, open_ = {h}, [h]
@@ -578,24 +582,27 @@ def chains(below, members):
 def check_alone(compiler, flags):
     """Compiles chains, those of a class behind its common header, which a precompiled one stands for."""
     command = [compiler, "-std=c++20", *flags]
+    # Clang need not instantiate what a precompiled header needs once more behind it, and reads of it what it needs.
+    clang = "clang" in subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
+    precompiling = ["-x", "c++-header", *(["-fpch-instantiate-templates"] if clang else [])]
 
     def compile_behind(base, source, lines, how):
         with open(source, "w", encoding="utf-8") as f:
             f.writelines(lines)
-        run = subprocess.run([*command, *how, *(["-include", base] if base else []), source], capture_output=True,
-                             text=True)
+        behind = [] if not base else ["-include-pch", base + ".gch"] if clang else ["-include", base]
+        run = subprocess.run([*command, *how, *behind, source], capture_output=True, text=True)
         if run.returncode == 0:
             return []
         return [line for line in run.stderr.splitlines() if "error:" in line][:3] or run.stderr.splitlines()[:3]
 
     below = reached()
-    by_base = classes(below, costs(below), 8)
+    by_base = classes(below, costs(below), 14)
     with tempfile.TemporaryDirectory(prefix="gsub_alone_") as folder, \
             concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
 
         def precompile(base):
             text = os.path.join(folder, re.sub(r"\W", "_", base) + ".hpp")
-            return text, compile_behind(None, text, [f"#include <{base}>\n"], ["-x", "c++-header", "-o", text + ".gch"])
+            return text, compile_behind(None, text, [f"#include <{base}>\n"], [*precompiling, "-o", text + ".gch"])
 
         def compile_chain(text, chain, number):
             source = os.path.join(folder, f"chain_{number}.cpp")
