@@ -302,7 +302,7 @@ TEST_CASE("what a function does wrong is an error that names the node") {
                       gsub_fail(c->message, GSUB_OK, "worse");
                       return -7;
                   }),
-                  error_code::environment, "worse (status -7)"));
+                  errors::user_kernel_failed, "worse (status -7)"));
     CHECK(refused(outcome([](gsub_call const*) -> int { throw std::runtime_error{"thrown"}; }),
                   errors::user_kernel_failed, "\"y\"): its kernel has thrown: thrown"));
     CHECK(refused(outcome([](gsub_call const*) -> int { throw 3; }), errors::user_kernel_failed, "no exception"));
