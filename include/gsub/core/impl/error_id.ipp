@@ -139,7 +139,7 @@ inline constexpr error_entry error_table[] = {
     {errors::malformed_rule, "the file of rules is malformed",
      "A rule, as text or in TASO's format, has something else than what must stand there, or is no rule: its sides "
      "have other inputs, outputs or types.",
-     "The message has the rule and the place; docs/add_a_rule.md shows rules as text."},
+     "The message has the rule and the place; docs/rewrite.md has the form of rules in files."},
     {errors::rule_form, "the rule has an unsupported form",
      "A rule uses an operator, parameter or size that rules in files may not have.", "The message names it."},
     {errors::rule_does_not_apply, "the rule does not apply there",
