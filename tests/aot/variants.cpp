@@ -1,6 +1,8 @@
 #include "aot/exported_model.hpp"
 #include <gsub/models/network_builder.hpp>
 
+#include <cstdint>
+#include <sys/resource.h>
 #include <vector>
 
 namespace variants_test {
@@ -143,6 +145,27 @@ TEST_CASE("variants that are no variants are refused") {
     CHECK(refused(list{{&isa::avx2, &avx2}, {&isa::avx512, &other}}).find("inputs or outputs") != std::string::npos);
     refused(list{{&isa::avx2, &avx2}}, "No Name");
     refused(list{{&isa::avx2, &avx2}}, std::string(62, 'a')); // with the set's name too long
+}
+
+// A limit of the size of files ends the writing of the first one that is larger.
+TEST_CASE("an export of several sets that failed anywhere can be made again in its folder") {
+    variants const v{{&isa::sse42, &isa::avx2}};
+    int failed = 0;
+    for (rlim_t most = 1 << 9; most < 1 << 18; most += most / 4) {
+        temporary_folder const folder;
+        rlimit before{};
+        REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+        rlimit const limit{most, before.rlim_max};
+        REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+        auto const cut = export_variants(v.all, folder.path.string(), {"net", true});
+        REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+        CAPTURE(most);
+        failed += !cut;
+        CHECK((cut || cut.error().id() == errors::file_access));
+        auto const again = export_variants(v.all, folder.path.string(), {"net", true});
+        CHECK((again ? std::string{} : again.error().message()) == "");
+    }
+    CHECK(failed > 3);
 }
 
 } // namespace variants_test

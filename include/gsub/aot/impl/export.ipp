@@ -62,16 +62,13 @@ class export_folder {
 public:
     export_folder(std::string const& folder, export_report& report) : folder_(folder), report_(report) {}
 
-    // Makes it, or checks that it may be written. Until the last file is there it builds nothing; where writing fails,
-    // another export may take its place.
-    void prepare() const {
-        std::error_code failed;
-        std::filesystem::create_directories(folder_, failed);
-        if (failed) throw error{errors::file_access, format_text("{}: {}", folder_, failed.message())};
+    // Makes it, with folders below it, or checks that they may be written. Until the last file is there they build
+    // nothing; where writing fails, another export may take their place.
+    void prepare(std::vector<std::string> const& below = {}) const {
         check_folder(folder_);
-        auto const unfinished =
-            format_text("{}\nmessage(FATAL_ERROR \"files are missing: run gsub compile again\")\n", export_mark);
-        io::write_file(at("CMakeLists.txt"), unfinished).value();
+        for (auto const& name : below) check_folder(at(name));
+        begin({});
+        for (auto const& name : below) begin(name + "/");
     }
     void write(std::string file, std::string_view contents) {
         io::write_file(at(file), contents).value();
@@ -111,6 +108,14 @@ public:
     }
 
 private:
+    void begin(std::string const& below) const {
+        std::error_code failed;
+        std::filesystem::create_directories(at(below), failed);
+        if (failed) throw error{errors::file_access, format_text("{}: {}", at(below), failed.message())};
+        auto const unfinished =
+            format_text("{}\nmessage(FATAL_ERROR \"files are missing: run gsub compile again\")\n", export_mark);
+        io::write_file(at(below + "CMakeLists.txt"), unfinished).value();
+    }
     std::string at(std::string_view file) const { return (std::filesystem::path{folder_} / file).string(); }
     // Those of a larger model that was here before.
     void remove_kernels_from(std::string const& below, std::size_t i) const {

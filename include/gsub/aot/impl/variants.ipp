@@ -34,13 +34,9 @@ public:
     export_report write(std::string const& folder) {
         export_report report;
         export_folder<> to{folder, report};
-        to.prepare();
-        for (auto const& o : options_of_) check_folder((std::filesystem::path{folder} / o.name).string());
-        for (auto const& o : options_of_) {
-            std::error_code failed;
-            std::filesystem::create_directories(std::filesystem::path{folder} / o.name, failed);
-            if (failed) throw error{errors::file_access, format_text("{}: {}", folder, failed.message())};
-        }
+        std::vector<std::string> names;
+        for (auto const& o : options_of_) names.push_back(o.name);
+        to.prepare(names);
         std::vector<exported_model<> const*> models;
         for (auto const& m : models_) models.push_back(&m);
         auto const places = to.write_weights(models);
