@@ -35,7 +35,7 @@ class Model:
     """A graph that grows node by node; names of values are made up."""
 
     def __init__(self):
-        self.nodes, self.inputs, self.stored, self.count = [], {}, [], 0
+        self.nodes, self.inputs, self.stored, self.count, self.opset = [], {}, [], 0, 20
 
     def input(self, shape, kind="normal", dtype=F32):
         name = f"x{len(self.inputs)}"
@@ -59,7 +59,7 @@ class Model:
     def write(self, file, outputs):
         inputs = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in self.inputs.items()]
         graph = helper.make_graph(self.nodes, "one", inputs, [helper.make_empty_tensor_value_info(o) for o in outputs], self.stored)
-        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=max(9, min(11, self.opset - 11)))
         # Types of the outputs are inferred.
         known = {v.name: v for v in onnx.shape_inference.infer_shapes(made, strict_mode=True, data_prop=True).graph.output}
         del made.graph.output[:]
@@ -307,8 +307,11 @@ def write(folder, number, of):
 def write_cases(folder, groups=""):
     for add in (convolutions, products, pools, reductions, elementwise, movement):
         add()
+    write_chosen(folder, [c for c in CASES if not groups or c[0] in groups.split(",")])
+
+
+def write_chosen(folder, chosen):
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-    chosen = [c for c in CASES if not groups or c[0] in groups.split(",")]
     for number, of in enumerate(chosen):
         try:
             write(folder, f"{of[0]}_{number}", of)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""gsub beside ONNX Runtime, operator by operator, and beside oneDNN and OpenVINO on grouped convolutions: one thread.
+"""gsub beside ONNX Runtime, operator by operator; beside ONNX Runtime and OpenVINO, layer by layer of real networks; and
+beside oneDNN and OpenVINO on grouped convolutions: one thread.
 
 operators.py [--groups grouped,conv,gemm,pool,reduce,elementwise,movement] [--only TEXT] [--rounds 7] > operators.jsonl
+operators.py --layers [--only TEXT] [--rounds 7] > layers.jsonl
 operators.py --convolutions [--only TEXT] [--rounds 11] > grouped.jsonl
 operators.py --from operators.jsonl
 
@@ -10,6 +12,8 @@ gsub again, each for --seconds, each the median of its runs; the ratio of a roun
 gsub: above 1 gsub is faster. gsub against itself is what the two turns of a round are apart. An operator's ratio is the
 median of its shapes. A model that gsub does not import is given to it in operators that it knows (`instead`). JSON lines
 on stdout, a table on stderr; exits with 1 where a bar is missed.
+
+--layers: the faster of the two peers counts, and each shape by itself.
 
 --convolutions: grouped 3x3 kernels alone, in the layout that each engine prefers, without changes of layout. oneDNN runs
 in the layout of its choice and in blocks of channels; of OpenVINO the convolution counts, as its profile tells."""
@@ -27,6 +31,7 @@ from processes import HERE, Server, call
 from ratios import BOUND, interval
 
 BARS = {"least": 0.8, "median": 1.0}
+LAYER_BARS = {"least": 1.0, "median": 1.2}
 CONVOLUTION_BARS = {"least": 1.0, "median": 1.2}
 
 
@@ -34,6 +39,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gsub", default="build/release/bench/bench_operators", help="the program bench_operators")
     parser.add_argument("--convolutions", action="store_true", help="grouped kernels beside oneDNN and OpenVINO")
+    parser.add_argument("--layers", action="store_true", help="layers of real networks beside both peers")
     parser.add_argument("--groups", default="", help="which groups of operators; without: all")
     parser.add_argument("--only", default="", help="only operators whose names have this text, or one of those between |")
     parser.add_argument("--rounds", type=int, help="without: 7, with --convolutions 11")
@@ -70,21 +76,23 @@ def measure(options):
     if options.convolutions:
         yield from convolutions(options, work / "convolutions", python, gsub)
         return
-    peer = Server(python, HERE / "peer.py", "serve", "onnxruntime")
-    models = call(python, HERE / "operator_models.py", "cases", work / "operators", options.groups)
+    peers = {name: Server(python, HERE / "peer.py", "serve", name) for name in (["onnxruntime", "openvino"] if options.layers else ["onnxruntime"])}
+    models = call(python, HERE / "layer_models.py", work / "operators") if options.layers else call(
+        python, HERE / "operator_models.py", "cases", work / "operators", options.groups)
     for case in map(json.loads, models.splitlines()):
         if wanted(options, case["operator"]):
             yield {"bench": "operator", **{k: case[k] for k in ("group", "operator", "shape")},
-                   **one_case(options, work, case, gsub, peer)}
-    gsub.close(), peer.close()
+                   **one_case(options, work, case, gsub, peers)}
+    for server in (gsub, *peers.values()):
+        server.close()
 
 
 def wanted(options, name):
     return not options.only or any(text in name for text in options.only.split("|"))
 
 
-def one_case(options, work, case, gsub, peer):
-    folders = {who: work / "operators" / f"outputs_{who}" for who in ("gsub", "peer")}
+def one_case(options, work, case, gsub, peers):
+    folders = {who: work / "operators" / f"outputs_{who}" for who in ("gsub", *peers)}
     for folder in folders.values():
         folder.mkdir(exist_ok=True)
         for old in folder.glob("*.npy"):
@@ -97,12 +105,17 @@ def one_case(options, work, case, gsub, peer):
     if "error" in told:
         return {"refused": told["error"]}
     found["steps"] = told["steps"]
-    told = peer.ask(load=case["file"], inputs=case["inputs"], outputs=str(folders["peer"]))
-    if "error" in told:
-        return {**found, "peer_refused": told["error"]}
-    found["apart"] = peer.ask(errors=[str(folders["peer"]), str(folders["gsub"])])
-    return {**found, **rounds_of(options, lambda: gsub.ask(time=ours, seconds=options.seconds)["us"],
-                                 {"peer": lambda: peer.ask(time=case["file"], seconds=options.seconds)["us"]})}
+    refusals, theirs = [], {}
+    for name, peer in peers.items():
+        told = peer.ask(load=case["file"], inputs=case["inputs"], outputs=str(folders[name]))
+        if "error" in told:
+            refusals.append(f"{name}: {told['error']}")
+            continue
+        found.setdefault("apart", peer.ask(errors=[str(folders[name]), str(folders["gsub"])]))
+        theirs[name] = lambda peer=peer: peer.ask(time=case["file"], seconds=options.seconds)["us"]
+    if not theirs:
+        return {**found, "peer_refused": "; ".join(refusals)}
+    return {**found, **rounds_of(options, lambda: gsub.ask(time=ours, seconds=options.seconds)["us"], theirs)}
 
 
 def rounds_of(options, ours, theirs):
@@ -124,7 +137,7 @@ def rounds_of(options, ours, theirs):
 
 def convolutions(options, folder, python, gsub):
     layers = gsub.ask(layers=True)["layers"]
-    openvino = Server(python, HERE / "peer.py", "serve", "openvino")
+    openvino = Server(python, HERE / "peer.py", "serve", "openvino_convolution")
     models = call(python, HERE / "operator_models.py", "grouped", folder, json.dumps(layers))
     (folder / "outputs").mkdir(exist_ok=True)
     for number, (layer, case) in enumerate(zip(layers, map(json.loads, models.splitlines()))):
@@ -183,11 +196,13 @@ def report(lines):
                 refused.append(f"{name}, {s['shape']}: " + (f"gsub: {s['refused']}" if "refused" in s else f"the peer: {s['peer_refused']}"))
         if not measured:
             continue
-        values[f"{group}: {name}"] = ratio = statistics.median(s["ratio"] for s in measured)
+        ratio = statistics.median(s["ratio"] for s in measured)
+        values |= {f"{name}, {s['shape']}": s["ratio"] for s in measured} if group == "layer" else {f"{group}: {name}": ratio}
         apart = max((s["apart"].get("max") or 0.0) for s in measured)
         kinds = sorted({kind for s in measured for kind, _ in s["steps"]})
         table.append((ratio, [name, f"{ratio:.2f}", " ".join(f"{s['ratio']:.2f}" for s in measured),
-                              " ".join(f"{s['us']['gsub']:.0f}/{s['us']['peer']:.0f}" for s in measured), f"{apart:.0e}",
+                              " ".join(f"{s['us']['gsub']:.0f}/{min(t for who, t in s['us'].items() if who != 'gsub'):.0f}" for s in measured),
+                              f"{apart:.0e}",
                               ("" if all(map(sure, measured)) else "unsure ") + ("instead " if any("instead" in s for s in measured) else "")
                               + ", ".join(kinds)[:90]]))
     print_table(["operator", "peer/gsub", "of each shape", "us, gsub/peer", "apart", "kernels"], [row for _, row in sorted(table, key=lambda t: t[0])])
@@ -195,7 +210,8 @@ def report(lines):
         print(f"not measured: {line}", file=sys.stderr)
     if not values:
         sys.exit("nothing was measured")
-    return 0 if verdict("operators, peer/gsub", values, BARS) else 1
+    layers = all(row["group"] == "layer" for row in rows)
+    return 0 if verdict("layers, fastest peer/gsub" if layers else "operators, peer/gsub", values, LAYER_BARS if layers else BARS) else 1
 
 
 def report_convolutions(rows):

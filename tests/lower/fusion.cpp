@@ -141,7 +141,52 @@ TEST_CASE("expressions with reductions along the last dimensions are one kernel,
     CHECK(groups_of(begin + "return %3, %1") == "Exp+ReduceSum+Div");
 }
 
-TEST_CASE("a kernel of several results reads nothing that stands behind its first operator") {
+TEST_CASE("an expression takes in what computes an operand for it alone") {
+    // A cell of an LSTM: the gates are slices of one value, and both states are read elsewhere.
+    auto const gates = std::string{R"(
+        %0 "z": f32[2,32] = input
+        %1 "c": f32[2,8] = input
+        %2 "i": f32[2,8] = Slice(%0) {starts = [0], ends = [8], axes = [1], steps = [1]}
+        %3 "in": f32[2,8] = Sigmoid(%2)
+        %4 "f": f32[2,8] = Slice(%0) {starts = [8], ends = [16], axes = [1], steps = [1]}
+        %5 "forget": f32[2,8] = Sigmoid(%4)
+        %6 "g": f32[2,8] = Slice(%0) {starts = [16], ends = [24], axes = [1], steps = [1]}
+        %7 "fresh": f32[2,8] = Tanh(%6)
+        %8 "kept": f32[2,8] = Mul(%5, %1)
+        %9 "taken": f32[2,8] = Mul(%3, %7)
+        %10 "cell": f32[2,8] = Add(%8, %9)
+        %11 "o": f32[2,8] = Slice(%0) {starts = [24], ends = [32], axes = [1], steps = [1]}
+        %12 "out": f32[2,8] = Sigmoid(%11)
+        %13 "bounded": f32[2,8] = Tanh(%10)
+        %14 "h": f32[2,8] = Mul(%12, %13)
+    )"};
+    auto const cell = std::string{"Sigmoid+Sigmoid+Tanh+Mul+Mul+Add+Sigmoid+Tanh+Mul"};
+    CHECK(groups_of(gates + "return %14, %10") == "Slice, Slice, Slice, Slice, " + cell);
+    CHECK(groups_of(gates + "return %14") == "Slice, Slice, Slice, Slice, " + cell);
+    // What is read elsewhere, or broadcast, is not repeated.
+    CHECK(groups_of(gates + "return %14, %7") ==
+          "Slice, Slice, Slice, Tanh, Slice, Sigmoid+Sigmoid+Mul+Mul+Add+Sigmoid+Tanh+Mul");
+    CHECK(groups_of(R"(
+        %0 "x": f32[8,8] = input
+        %1 "r": f32[1,8] = input
+        %2 "e": f32[8,8] = Exp(%0)
+        %3 "t": f32[1,8] = Tanh(%1)
+        %4 "s": f32[8,8] = Add(%2, %3)
+        return %4
+    )") == "Tanh, Exp+Add");
+    // A convolution takes what follows it, not what a sum with it reads.
+    CHECK(groups_of(R"(
+        %0 "x": f32[1,16,8,8] = input
+        %1 "y": f32[1,16,8,8] = input
+        %2 "w": f32[16,16,1,1] = input
+        %3 "a": f32[1,16,8,8] = Conv(%0, %2)
+        %4 "e": f32[1,16,8,8] = Exp(%1)
+        %5 "s": f32[1,16,8,8] = Add(%3, %4)
+        return %5
+    )") == "Exp, Conv+Add");
+}
+
+TEST_CASE("a kernel reads nothing that stands behind its first value that is read elsewhere") {
     // The product depends on the exponential, which is read elsewhere: their sum is no part of its kernel.
     CHECK(groups_of(R"(
         %0 "x": f32[8,8] = input

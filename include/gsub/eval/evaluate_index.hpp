@@ -6,7 +6,8 @@
 #include <gsub/ir/ops/ops_index.hpp>
 
 #include <algorithm>
-#include <numeric>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -35,28 +36,29 @@ void scatter(op_call<T>& k, indexed_parts const& parts, std::string_view reducti
     std::copy(x.begin(), x.end(), out.begin());
     GSUB_ASSERT(updates.size() == parts.places.size() * static_cast<std::size_t>(parts.length),
                 "inference has found as many updates as places");
-    auto const mode = scatter_mode_named(reduction).value_or(scatter_mode::none);
-    auto const combine = [mode](T a, T b) {
-        switch (mode) {
-        case scatter_mode::add:
-            return math::add(a, b);
-        case scatter_mode::mul:
-            return math::mul(a, b);
-        case scatter_mode::max:
-            return a > b || a != a ? a : b; // NaN stays
-        case scatter_mode::min:
-            return a < b || a != a ? a : b;
-        case scatter_mode::none:
-            break;
+    auto const length = static_cast<std::size_t>(parts.length);
+    auto const each = [&](auto combine) {
+        auto from = updates.begin();
+        for (auto const place : parts.places) {
+            auto const to = out.begin() + place;
+            std::transform(to, to + parts.length, from, to, combine);
+            from += parts.length;
         }
-        return b;
     };
-    std::size_t from = 0;
-    for (auto const place : parts.places)
-        for (std::int64_t i = 0; i < parts.length; ++i) {
-            auto& y = out[static_cast<std::size_t>(place + i)];
-            y = combine(y, updates[from++]);
-        }
+    switch (scatter_mode_named(reduction).value_or(scatter_mode::none)) {
+    case scatter_mode::add:
+        return each([](T a, T b) { return math::add(a, b); });
+    case scatter_mode::mul:
+        return each([](T a, T b) { return math::mul(a, b); });
+    case scatter_mode::max:
+        return each([](T a, T b) { return a > b || a != a ? a : b; }); // NaN stays
+    case scatter_mode::min:
+        return each([](T a, T b) { return a < b || a != a ? a : b; });
+    case scatter_mode::none:
+        break;
+    }
+    for (std::size_t i = 0; i < parts.places.size(); ++i)
+        std::copy_n(updates.begin() + static_cast<std::ptrdiff_t>(i * length), length, out.begin() + parts.places[i]);
 }
 
 /// Whether a comes before b where the greatest, or the least, come first. NaN counts as the greatest.
@@ -130,23 +132,45 @@ struct evaluate<ops::top_k> {
         std::int64_t inner = 1;
         for (auto d : k.dims(0).subspan(axis + 1)) inner *= d;
         auto const rows = static_cast<std::int64_t>(x.size()) / size;
-        std::vector<std::int64_t> order(static_cast<std::size_t>(size));
+        std::vector<ranked<T>> best;
         for (std::int64_t row = 0; row < rows; ++row) {
             auto const outer = row / inner, column = row % inner;
-            auto const at = [&](std::int64_t i) {
-                return x[static_cast<std::size_t>((outer * size + i) * inner + column)];
-            };
-            std::iota(order.begin(), order.end(), std::int64_t{0});
-            std::partial_sort(order.begin(), order.begin() + kept, order.end(), [&](std::int64_t i, std::int64_t j) {
-                if (detail::ranks_before(at(i), at(j), a.largest)) return true;
-                return !detail::ranks_before(at(j), at(i), a.largest) && i < j;
-            });
+            auto const* const first = x.data() + outer * size * inner + column;
+            rank(first, size, inner, kept, a.largest, best);
             for (std::int64_t i = 0; i < kept; ++i) {
                 auto const to = static_cast<std::size_t>((outer * kept + i) * inner + column);
-                y[to] = at(order[static_cast<std::size_t>(i)]);
-                places[to] = order[static_cast<std::size_t>(i)];
+                y[to] = best[static_cast<std::size_t>(i)].value;
+                places[to] = best[static_cast<std::size_t>(i)].place;
             }
         }
+    }
+
+private:
+    template <class T>
+    struct ranked {
+        T value;
+        std::int64_t place;
+    };
+    /// The first elements of a row in order; of equal ones that which stands first. *Complexity* O(size) comparisons,
+    /// and O(log(kept)) for each element that is among the first so far.
+    template <class T>
+    static void rank(T const* x, std::int64_t size, std::int64_t stride, std::int64_t kept, bool largest,
+                     std::vector<ranked<T>>& best) {
+        auto const before = [largest](ranked<T> const& a, ranked<T> const& b) {
+            if (detail::ranks_before(a.value, b.value, largest)) return true;
+            return !detail::ranks_before(b.value, a.value, largest) && a.place < b.place;
+        };
+        best.clear();
+        std::int64_t i = 0;
+        for (; i < kept; ++i) best.push_back({x[i * stride], i});
+        std::make_heap(best.begin(), best.end(), before); // the last of them in front
+        for (; i < size; ++i) {
+            if (!detail::ranks_before(x[i * stride], best.front().value, largest)) continue;
+            std::pop_heap(best.begin(), best.end(), before);
+            best.back() = {x[i * stride], i};
+            std::push_heap(best.begin(), best.end(), before);
+        }
+        std::sort_heap(best.begin(), best.end(), before);
     }
 };
 

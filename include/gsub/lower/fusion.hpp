@@ -20,8 +20,9 @@ GSUB_LAZY [[nodiscard]] fusion_rules fusion_rules_of(any_graph const& g, isa con
 /// Partitions a graph into kernel groups, in an order in which they can run. Every operator that an output needs is in
 /// one: alone, or led by an operator whose row takes others behind it (`lowering<Op>::match`), or in an expression of
 /// elements and reductions (`scalar_lowering<Op>`). Leaders come first, in the graph's order, and take what they can;
-/// then expressions. A group has one value that is read outside of it, or reads nothing that stands behind its first
-/// operator: so groups form no cycle.
+/// then expressions, which take arithmetic behind them and what computes operands for that alone. A group runs at its
+/// first operator whose value is read outside of it, and all that it reads stands before that, or is a view of what
+/// does: so groups form no cycle.
 ///
 /// Groups depend on the types of weights, never on their elements: where a kernel cannot take a factor that overflows,
 /// its group has several steps.

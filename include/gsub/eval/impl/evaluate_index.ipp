@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 namespace gsub {
 

@@ -41,7 +41,7 @@ public:
         if ((rank != 3 && rank != 4) || to_.rank(given_keys) != rank || to_.rank(given_values) != rank)
             cx_.invalid(format_text("operands {}, {}, {}", to_string(cx_.type(0)), to_string(cx_.type(1)),
                                     to_string(cx_.type(2))));
-        auto const q = to_.widened(by_heads(given, query_heads_));
+        auto q = to_.widened(by_heads(given, query_heads_));
         auto keys = by_heads(given_keys, key_heads_), values = by_heads(given_values, key_heads_);
         if (cx_.has(4)) {
             past_ = to_.size(cx_.operand(4), 2);
@@ -50,12 +50,19 @@ public:
         }
         if (cx_.results() > 1) cx_.give(1, keys);
         if (cx_.results() > 2) cx_.give(2, values);
-        auto const k = to_.widened(repeated(q, keys)), v = to_.widened(repeated(q, values));
-        auto const bias = read_bias(q, k);
+        auto const queries = to_.size(q, 1), shared = to_.size(keys, 1), width = to_.size(q, 3);
+        if (shared < 1 || queries % shared != 0)
+            cx_.invalid(format_text("{} heads of queries for {} of keys", queries, shared));
+        auto k = to_.widened(keys), v = to_.widened(values), bias = read_bias(q, k);
+        each_ = queries / shared;
+        if (each_ != 1) {
+            q = grouped(q), bias = bias.valid() ? grouped(bias) : bias;
+            k = to_.make<ops::unsqueeze>({.axes = {2}}, {k}), v = to_.make<ops::unsqueeze>({.axes = {2}}, {v});
+        }
 
-        auto const width = to_.size(q, 3);
         auto const by = scale_ ? 1 / *scale_ : std::sqrt(static_cast<double>(width));
-        auto const turned = to_.make<ops::transpose>({.perm = {0, 1, 3, 2}}, {k});
+        auto const turned =
+            to_.make<ops::transpose>({.perm = each_ == 1 ? ints{0, 1, 3, 2} : ints{0, 1, 2, 4, 3}}, {k});
         auto scores = to_.div(to_.make<ops::mat_mul>(q, turned), number(by, q));
         auto told = scores;
         if (cap_ > 0) {
@@ -68,15 +75,28 @@ public:
         auto const computed = to_.element(scores);
         auto const wide = softmax_ && byte_size(*softmax_) > byte_size(computed) ? *softmax_ : computed;
         auto shares = to_.cast(to_.make<ops::softmax>({.axis = -1}, {to_.cast(scores, wide)}), computed);
+        // A query that sees nothing has shares that are no numbers. Its result is set, not they, so that both products
+        // are one kernel, unless the file asks for them.
+        value_id nothing{};
         if (bias.valid() && may_see_nothing_) {
             auto const most = to_.reduced<ops::reduce_max>(bias, {-1});
-            auto const nothing = to_.make<ops::equal>(most, to_.number(-infinity, most));
-            shares = to_.select(nothing, to_.number(0, shares), shares);
+            nothing = to_.make<ops::equal>(most, to_.number(-infinity, most));
         }
+        auto const seen = [&](value_id x) { return to_.select(nothing, to_.number(0, x), x); };
+        if (nothing.valid() && output_ == 3) shares = seen(shares);
         if (output_ == 3) told = shares;
-        if (cx_.results() > 3) cx_.give(3, to_.cast(told, to_.element(given)));
+        auto const together = [&](value_id x) {
+            return each_ == 1 ? x : to_.reshaped(x, {0, queries, to_.size(x, 3), to_.size(x, 4)});
+        };
+        if (cx_.results() > 3) cx_.give(3, to_.cast(together(told), to_.element(given)));
         auto y = to_.make<ops::mat_mul>(shares, v);
-        if (rank == 3) y = to_.reshaped(to_.make<ops::transpose>({.perm = {0, 2, 1, 3}}, {y}), {0, 0, -1});
+        if (nothing.valid() && output_ != 3) y = seen(y);
+        if (rank == 3) {
+            y = to_.make<ops::transpose>({.perm = each_ == 1 ? ints{0, 2, 1, 3} : ints{0, 3, 1, 2, 4}}, {y});
+            y = to_.reshaped(y, {0, 0, -1});
+        } else {
+            y = together(y);
+        }
         return to_.cast(y, to_.element(given));
     }
 
@@ -95,15 +115,18 @@ private:
             cx_.invalid(format_text("{} heads in {}", heads.value_or(0), to_string(*cx_.builder().type_of(x))));
         return to_.make<ops::transpose>({.perm = {0, 2, 1, 3}}, {to_.reshaped(x, {0, 0, *heads, width / *heads})});
     }
-    // Heads of keys that several heads of queries share, once for each of these.
-    [[nodiscard]] value_id repeated(value_id queries, value_id x) const {
-        auto const many = to_.size(queries, 1), few = to_.size(x, 1);
-        if (many == few) return x;
-        if (few < 1 || many % few != 0) cx_.invalid(format_text("{} heads of queries for {} of keys", many, few));
-        auto const length = to_.size(x, 2), width = to_.size(x, 3);
-        auto const apart = to_.reshaped(x, {0, few, 1, length, width});
-        return to_.reshaped(to_.make<ops::expand>({.shape = {1, 1, many / few, 1, 1}}, {apart}),
-                            {0, many, length, width});
+    // Where several heads of queries share one of keys, [..., heads, length, width] as [..., shared, each, length,
+    // width], so that the product reads keys and values again, which nobody repeats in memory. A bias may broadcast.
+    [[nodiscard]] value_id grouped(value_id x) const {
+        auto const rank = to_.rank(x);
+        if (rank < 3) return x;
+        ints sizes;
+        for (std::size_t d = 0; d < rank; ++d) {
+            auto const size = d + 3 < rank ? 0 : to_.size(x, d); // the batch as it is
+            if (d + 3 == rank) sizes.push_back(size == 1 ? 1 : size / each_);
+            sizes.push_back(d + 3 == rank && size != 1 ? each_ : size);
+        }
+        return to_.reshaped(x, sizes);
     }
     // 0 where a condition holds, minus infinity elsewhere.
     [[nodiscard]] value_id bias_of(value_id allowed, value_id like) const {
@@ -157,7 +180,7 @@ private:
     onnx_import_context& cx_;
     function_writer to_;
     bool causal_, may_see_nothing_ = false;
-    std::int64_t left_, right_, output_, past_ = 0;
+    std::int64_t left_, right_, output_, past_ = 0, each_ = 1; // heads of queries that share one of keys
     double cap_;
     std::optional<double> scale_;
     std::optional<std::int64_t> query_heads_, key_heads_;
@@ -169,10 +192,11 @@ GSUB_INLINE value_id import_attention(onnx_import_context& cx) {
 }
 
 // Pairs of each head's first numbers, turned: [batch, length, heads, width] by cosines and sines
-// [batch, length, 1, pairs]. A pair stands side by side, or half of what is turned apart.
+// [batch, length, 1, pairs], or with heads and length the other way round. A pair stands side by side, or half of what
+// is turned apart.
 GSUB_INLINE value_id turned_pairs(function_writer const& to, value_id x, value_id cosine, value_id sine,
                                   bool interleaved) {
-    auto const width = to.size(x, 3), head_count = to.size(x, 2), turned = 2 * to.size(cosine, 3);
+    auto const width = to.size(x, 3), turned = 2 * to.size(cosine, 3);
     auto const part = [&](std::int64_t from, std::int64_t end, std::int64_t step) {
         return to.make<ops::slice>({.starts = {from}, .ends = {end}, .axes = {3}, .steps = {step}}, {x});
     };
@@ -183,8 +207,7 @@ GSUB_INLINE value_id turned_pairs(function_writer const& to, value_id x, value_i
     value_id y;
     if (interleaved) {
         auto const beside = [&](value_id v) { return to.make<ops::unsqueeze>({.axes = {4}}, {v}); };
-        y = to.reshaped(to.make<ops::concat>({.axis = 4}, {beside(real), beside(imaginary)}),
-                        {0, 0, head_count, turned});
+        y = to.reshaped(to.make<ops::concat>({.axis = 4}, {beside(real), beside(imaginary)}), {0, 0, 0, turned});
     } else {
         y = to.make<ops::concat>({.axis = 3}, {real, imaginary});
     }
@@ -200,11 +223,8 @@ GSUB_INLINE value_id import_rotary_embedding(onnx_import_context& cx) {
     auto const given = to.floating(0);
     auto const rank = to.rank(given);
     if (rank != 3 && rank != 4) cx.invalid(format_text("operand {}", to_string(cx.type(0))));
-    // [batch, length, heads, width]
-    auto x = to.widened(given);
-    if (rank == 4) {
-        x = to.make<ops::transpose>({.perm = {0, 2, 1, 3}}, {x});
-    } else {
+    auto x = to.widened(given); // [batch, heads, length, width], or [batch, length, heads, width] of rank 3
+    if (rank == 3) {
         auto const all = to.size(x, 2);
         if (heads < 1 || all % heads != 0) cx.invalid(format_text("{} heads in {}", heads, to_string(cx.type(0))));
         x = to.reshaped(x, {0, 0, heads, all / heads});
@@ -217,12 +237,11 @@ GSUB_INLINE value_id import_rotary_embedding(onnx_import_context& cx) {
         auto const chosen = cx.has(3) ? to.make<ops::gather>(t, to.operand(3)) : t;
         if (to.rank(chosen) != 3 || to.size(chosen, 2) != turned / 2)
             cx.invalid(format_text("cache {} for {} turned numbers", to_string(cx.type(i)), turned));
-        return to.make<ops::unsqueeze>({.axes = {2}}, {chosen});
+        return to.make<ops::unsqueeze>({.axes = {rank == 4 ? 1 : 2}}, {chosen});
     };
     auto const cosine = table(1), sine = table(2);
-    auto y = turned_pairs(to, x, cosine, sine, interleaved);
-    y = rank == 4 ? to.make<ops::transpose>({.perm = {0, 2, 1, 3}}, {y}) : to.reshaped(y, {0, 0, -1});
-    return to.cast(y, to.element(given));
+    auto const y = turned_pairs(to, x, cosine, sine, interleaved);
+    return to.cast(rank == 4 ? y : to.reshaped(y, {0, 0, -1}), to.element(given));
 }
 
 } // namespace gsub::io::detail

@@ -241,7 +241,13 @@ GSUB_INLINE value_id import_resize(onnx_import_context& cx) {
     auto const given = to.typed(0);
     if (!how.nearest() && !to.is_floating_value(given))
         cx.unsupported(format_text("weighted sums of {}", to_string(to.element(given))));
-    auto const axes = read_resized_axes(cx, to, given, how.crops());
+    auto axes = read_resized_axes(cx, to, given, how.crops());
+    // What shrinks comes first and what grows last, so that least is computed; else the last axis, where elements that
+    // are chosen do not stand in rows.
+    std::ranges::reverse(axes);
+    std::ranges::stable_sort(axes, std::ranges::less{}, [](resized_axis const& a) {
+        return static_cast<double>(a.to) / static_cast<double>(std::max<std::int64_t>(a.from, 1));
+    });
     auto y = how.nearest() ? given : to.widened(given);
     value_id outside{};
     for (auto const& a : axes) {

@@ -260,19 +260,22 @@ private:
         }
         return {activated(first_, to_.add(x, product(was.output, recurrent_))), {}};
     }
-    // Gates: update, reset, new state.
+    // Gates: update, reset, new state. Where one product serves all, each gate is arithmetic of its own on as many
+    // elements as the state, so that one kernel computes the step behind it.
     [[nodiscard]] value_id gru_step(value_id x, value_id h) const {
         auto const width = 2 * hidden_;
-        auto const of_all = inside_ ? product(h, recurrent_) : value_id{};
-        auto const of_gates = inside_ ? gate(of_all, 0, 2) : product(h, part(recurrent_, 1, 0, width));
-        auto const both = activated(first_, to_.add(gate(x, 0, 2), of_gates));
-        auto const update = gate(both, 0), reset = gate(both, 1);
-        value_id of_state;
+        value_id update, reset, of_state;
         if (inside_) {
-            of_state = gate(of_all, 2);
+            auto const of_all = product(h, recurrent_);
+            auto const activated_gate = [&](std::int64_t g) {
+                return activated(first_, to_.add(gate(x, g), gate(of_all, g)));
+            };
+            update = activated_gate(0), reset = activated_gate(1), of_state = gate(of_all, 2);
             if (bias_.valid()) of_state = to_.add(of_state, bias_);
             of_state = to_.mul(reset, of_state);
         } else {
+            auto const both = activated(first_, to_.add(gate(x, 0, 2), product(h, part(recurrent_, 1, 0, width))));
+            update = gate(both, 0), reset = gate(both, 1);
             of_state = product(to_.mul(reset, h), part(recurrent_, 1, width, hidden_));
         }
         auto const fresh = activated(first_ + 1, to_.add(gate(x, 2), of_state));

@@ -145,6 +145,9 @@ public:
     [[nodiscard]] std::vector<node_id> const& nodes() const noexcept { return nodes_; }
     [[nodiscard]] bool knows(value_id v) const { return known_.find(v) != nullptr; }
     [[nodiscard]] bool reduces() const noexcept { return frame_.reduces(); }
+    /// Whether the kernel is one of rows, and whether it computes a value before the chain.
+    [[nodiscard]] bool of_rows() const noexcept { return rows_; }
+    [[nodiscard]] bool begins() const noexcept { return begins_; }
     [[nodiscard]] std::vector<value_id> const& arrays() const noexcept { return arrays_; }
     [[nodiscard]] std::size_t size() const noexcept { return ops_.size(); }
     /// Whether a value has one element a row.

@@ -34,12 +34,30 @@ GSUB_LAZY [[nodiscard]] bool may_be_expressed(fusion_scope const& s, node_id n) 
             g.is<ops::reduce_mean>(n) || g.is<ops::reduce_max>(n) || g.is<ops::softmax>(n) ||
             g.is<ops::fast_softmax>(n));
 }
-// Whether all operands of a node are there by the time of the kernel.
-GSUB_LAZY [[nodiscard]] bool can_join(fusion_scope const& s, expression_writer<> const& w, node_id n) {
+// Whether a value is arithmetic on as many elements as the kernel computes, and a node alone reads it. Not where it
+// lies otherwise, so that its operands would have to be brought into the kernel's layout; nor behind a convolution or a
+// product, as it may be behind another one.
+GSUB_LAZY [[nodiscard]] bool is_made_for(fusion_scope const& s, expression_writer<> const& w, value_id v, node_id n) {
+    auto const& g = s.graph();
+    if (w.begins() || g.constant(v) || g.op(v.node).category != op_category::elementwise) return false;
+    if (!std::ranges::equal(g.type(v).sizes(), w.frame()) || !s.is_free(v.node)) return false;
+    auto out = true;
+    g.for_each_use(v, [&](use u) { return out = u.user == n; });
+    return out && s.in_blocks(v) != w.of_rows();
+}
+// Adds an operator, behind those that compute operands for it alone. Where it does not fit, nothing changes.
+GSUB_LAZY [[nodiscard]] bool join(fusion_scope const& s, expression_writer<>& w, node_id n, std::size_t depth = 0) {
     if (!may_be_expressed(s, n) || !s.is_free(n)) return false; // before operands are listed: others may have many
+    auto const nodes = w.nodes().size(), ops = w.size(), arrays = w.arrays().size();
+    auto const there = [&](value_id v) {
+        if (!v.valid() || w.knows(v)) return true;
+        if (depth < 8 && is_made_for(s, w, v, n) && join(s, w, v.node, depth + 1)) return true;
+        return s.is_there(v);
+    };
     auto const operands = s.graph().operands(n);
-    return std::all_of(operands.begin(), operands.end(),
-                       [&](value_id v) { return !v.valid() || w.knows(v) || s.is_there(v); });
+    if (std::all_of(operands.begin(), operands.end(), there) && w.add(n)) return true;
+    w.shrink(nodes, ops, arrays);
+    return false;
 }
 // Adds operators that use what the kernel computes, in the graph's order, as long as they fit. With `one_result`, only
 // as many as leave one value that others read, the last.
@@ -47,10 +65,11 @@ GSUB_LAZY void grow(fusion_scope const& s, expression_writer<>& w, value_id star
     auto const& g = s.graph();
     std::size_t nodes = one_result ? 0 : w.nodes().size(), ops = 0, arrays = 0;
     std::vector<value_id> values;
-    if (start.valid()) values.push_back(start);
-    for (auto n : w.nodes()) values.push_back({n, 0});
     std::vector<node_id> refused;
     auto const settle = [&] {
+        values.clear();
+        if (start.valid()) values.push_back(start);
+        for (auto n : w.nodes()) values.push_back({n, 0});
         if (!one_result) return;
         for (auto v : values)
             if (v != values.back() && escapes(g, w, v)) return;
@@ -64,21 +83,18 @@ GSUB_LAZY void grow(fusion_scope const& s, expression_writer<>& w, value_id star
             g.for_each_use(v, [&](use u) {
                 auto const n = u.user;
                 if (n != g.return_node() && w.knows({n, 0})) return;
-                if (n == g.return_node() || !can_join(s, w, n) ||
+                if (n == g.return_node() || !s.is_free(n) || !may_be_expressed(s, n) ||
                     std::find(refused.begin(), refused.end(), n) != refused.end()) {
-                    stays_read = stays_read || n == g.return_node() || !s.is_free(n) || !may_be_expressed(s, n) ||
-                                 std::find(refused.begin(), refused.end(), n) != refused.end();
+                    stays_read = true;
                     return;
                 }
                 if (!next || g.place(n) < g.place(*next)) next = n;
             });
         if (!next || (one_result && stays_read)) break;
-        if (w.add(*next)) {
-            values.push_back({*next, 0});
+        if (join(s, w, *next))
             settle();
-        } else {
+        else
             refused.push_back(*next);
-        }
     }
     if (one_result) w.shrink(nodes, ops, arrays);
 }

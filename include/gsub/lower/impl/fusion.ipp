@@ -47,18 +47,41 @@ GSUB_LAZY [[nodiscard]] bool is_read_outside(any_graph const& g, kernel_group co
         g.for_each_use({n, port}, [&](use u) { read = read || !has(nodes, u.user); });
     return read;
 }
-// Of how many operators of a group a value is read outside.
-GSUB_LAZY [[nodiscard]] std::size_t exits_of(any_graph const& g, kernel_group const& nodes) {
-    return static_cast<std::size_t>(
-        std::count_if(nodes.begin(), nodes.end(), [&](node_id n) { return is_read_outside(g, nodes, n); }));
-}
-// Where a group can run: at the operator whose value is read outside, or where there are several at its first one,
-// before which all stands that it reads.
+// Where a group runs: at its first operator whose value is read outside.
 GSUB_LAZY [[nodiscard]] std::size_t place_to_run(any_graph const& g, kernel_group const& nodes) {
-    if (exits_of(g, nodes) > 1) return g.place(nodes.front());
     for (auto n : nodes)
         if (is_read_outside(g, nodes, n)) return g.place(n);
     return g.place(nodes.back());
+}
+// The groups in the order in which they run, with those first that take a view of a value for a group which stands
+// before the view.
+GSUB_LAZY [[nodiscard]] std::vector<kernel_group> in_order(any_graph const& g, std::vector<kernel_group> groups) {
+    std::vector<std::size_t> place(groups.size());
+    std::vector<std::size_t> wanted(g.capacity(), static_cast<std::size_t>(-1)); // by node id
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        place[i] = place_to_run(g, groups[i]);
+        for (auto n : groups[i])
+            for (auto v : g.operands(n))
+                while (v.valid() && !has(groups[i], v.node) && !g.constant(v) && g.place(v.node) > place[i]) {
+                    wanted[v.node.index] = std::min(wanted[v.node.index], place[i]);
+                    v = g.operand(v.node, 0);
+                }
+    }
+    struct position {
+        std::size_t place; // before which it runs, or at which
+        bool at;
+        std::size_t own, group;
+        auto operator<=>(position const&) const = default;
+    };
+    std::vector<position> order;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        auto const before = wanted[groups[i].front().index];
+        order.push_back({std::min(before, place[i]), before >= place[i], place[i], i});
+    }
+    std::ranges::sort(order);
+    std::vector<kernel_group> out;
+    for (auto const& p : order) out.push_back(std::move(groups[p.group]));
+    return out;
 }
 
 // Makes the groups of a graph: all of them, or those alone that a rewrite may have changed.
@@ -98,7 +121,7 @@ public:
     }
     [[nodiscard]] bool is_there(value_id v) const override {
         notes_.value(v.node);
-        return before_ == everywhere || there_before(before_, v);
+        return before_ == everywhere || stands_before(before_, v);
     }
     // As types say; or as kernels make it, and what follows them.
     [[nodiscard]] bool in_blocks(value_id v) const override {
@@ -211,9 +234,26 @@ private:
         bound_ = bound_of(n);
         return added(expression(n));
     }
-    [[nodiscard]] bool there_before(std::size_t place, value_id v) const {
+    // Whether a value is there at a place, or one of which it is a view.
+    [[nodiscard]] bool stands_before(std::size_t place, value_id v) const {
         any_graph const& g = graph();
-        return g.constant(v) || g.is<ops::input>(v.node) || g.place(v.node) < place;
+        for (int views = 0; views < 8; ++views, v = g.operand(v.node, 0)) {
+            if (g.constant(v) || g.is<ops::input>(v.node) || g.place(v.node) < place) return true;
+            if (state_[v.node.index] != alone || !is_stored_view(g, v.node)) return false;
+            notes_.value(v.node);
+        }
+        return false;
+    }
+    // Whether all that a group reads is there where it runs. Sorts it in the graph's order.
+    [[nodiscard]] bool can_run(kernel_group& nodes) const {
+        any_graph const& g = graph();
+        std::sort(nodes.begin(), nodes.end(), [&](node_id a, node_id b) { return g.place(a) < g.place(b); });
+        auto const place = place_to_run(g, nodes);
+        return std::all_of(nodes.begin(), nodes.end(), [&](node_id n) {
+            auto const operands = g.operands(n);
+            return std::all_of(operands.begin(), operands.end(),
+                               [&](value_id v) { return !v.valid() || has(nodes, v.node) || stands_before(place, v); });
+        });
     }
     [[nodiscard]] match_function row_of(node_id n) const {
         return rules().rows.empty() ? nullptr : rules().rows[graph().row(n)].match;
@@ -233,30 +273,26 @@ private:
         state_[n.index] = shares ? waiting : alone;
     }
 
-    // Of elements: with one value that is read elsewhere, or of values that are there before its first operator.
+    // Of elements: with one value that is read elsewhere; or with several, of all that fits where that can run, else of
+    // what reads values alone that are there before its first operator.
     [[nodiscard]] kernel_group expression(node_id n) {
         kernel_group one{n}, several;
         auto const to_one = [&](expression_writer<> const& w) { one = w.nodes(); };
         auto const to_several = [&](expression_writer<> const& w) { several = w.nodes(); };
         if (find_block_expression(*this, n, to_one) || !find_row_expression(*this, n, true, to_one)) return one;
-        before_ = graph().place(n);
         static_cast<void>(find_row_expression(*this, n, false, to_several));
-        before_ = everywhere;
+        if (several.size() > one.size() && !can_run(several)) {
+            before_ = graph().place(n);
+            static_cast<void>(find_row_expression(*this, n, false, to_several));
+            before_ = everywhere;
+        }
         return several.size() > one.size() ? several : one;
     }
 
-    // A group in the graph's order; its operators are taken. Where several of its values are read outside, all that it
-    // reads must stand before its first operator: else the leader is alone.
+    // A group in the graph's order; its operators are taken. One that cannot run is its leader alone.
     [[nodiscard]] kernel_group added(kernel_group nodes) {
-        any_graph const& g = graph();
         auto const leader = nodes.front();
-        std::sort(nodes.begin(), nodes.end(), [&](node_id a, node_id b) { return g.place(a) < g.place(b); });
-        if (exits_of(g, nodes) > 1) {
-            auto const first = g.place(nodes.front());
-            for (auto n : nodes)
-                for (auto v : g.operands(n))
-                    if (v.valid() && !has(nodes, v.node) && !there_before(first, v)) return added({leader});
-        }
+        if (!can_run(nodes)) return added({leader});
         for (auto n : nodes) state_[n.index] = taken;
         return nodes;
     }
@@ -288,14 +324,9 @@ private:
 } // namespace detail
 
 GSUB_LAZY_BODY std::vector<kernel_group> kernel_groups(any_graph const& g, fusion_rules const& rules) {
-    std::vector<std::pair<std::size_t, kernel_group>> made; // with the places at which they can run
-    each_kernel_group(g, rules, [&](kernel_group const& nodes, fusion_scope const&) {
-        made.emplace_back(detail::place_to_run(g, nodes), nodes);
-    });
-    std::sort(made.begin(), made.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
-    std::vector<kernel_group> out;
-    for (auto& [place, nodes] : made) out.push_back(std::move(nodes));
-    return out;
+    std::vector<kernel_group> made;
+    each_kernel_group(g, rules, [&](kernel_group const& nodes, fusion_scope const&) { made.push_back(nodes); });
+    return detail::in_order(g, std::move(made));
 }
 
 GSUB_LAZY_BODY bool is_stored_view(any_graph const& g, node_id n) {

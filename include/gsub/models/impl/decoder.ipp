@@ -112,13 +112,6 @@ private:
     value_id joined(std::string const& name, value_id past, value_id fresh) {
         return o_.past == 0 ? fresh : net_.apply<ops::concat>(name + ".present", {past, fresh}, {.axis = 2});
     }
-    // Each head of keys once for each head of queries that shares it.
-    value_id repeated(std::string const& name, value_id x) {
-        if (o_.heads == o_.key_heads) return x;
-        auto y = reshape(name + ".shared", x, {0, o_.key_heads, 1, all(), width()});
-        y = net_.apply<ops::expand>(name + ".expanded", {y}, {.shape = {1, 1, o_.heads / o_.key_heads, 1, 1}});
-        return reshape(name + ".repeated", y, {0, o_.heads, all(), width()});
-    }
     value_id counted(std::string const& name, std::int64_t count, ints const& sizes, std::int64_t first) {
         auto t = tensor::uninitialized(dtype::i64, sizes);
         for (std::int64_t i = 0; i < count; ++i)
@@ -147,15 +140,24 @@ private:
         auto const q = heads_first(of(".q"), q_turned, o_.heads);
         auto const k = heads_first(of(".k"), k_turned, o_.key_heads), v = heads_first(of(".v"), v_proj, o_.key_heads);
         cache = {joined(of(".k"), cache.key, k), joined(of(".v"), cache.value, v)};
-        auto const keys = repeated(of(".k"), cache.key), values = repeated(of(".v"), cache.value);
         auto const bias = mask(of(".mask"));
         auto const scale =
             net_.constant(tensor::scalar(static_cast<float>(std::sqrt(static_cast<double>(width())))), of(".scale"));
-        auto const products = apply<ops::mat_mul>(of(".products"), q, transpose(of(".k.turned"), keys, {0, 1, 3, 2}));
+        // Heads of queries that share one of keys stand side by side.
+        auto const each = o_.heads / o_.key_heads;
+        auto const grouped =
+            each == 1 ? q : reshape(of(".q.grouped"), q, {o_.batch, o_.key_heads, each, o_.tokens, width()});
+        auto const shared = [&](std::string const& what, value_id v) {
+            return each == 1 ? v : net_.apply<ops::unsqueeze>(what, {v}, {.axes = {2}});
+        };
+        auto const keys = shared(of(".k.shared"), cache.key), values = shared(of(".v.shared"), cache.value);
+        auto const turned_keys = transpose(of(".k.turned"), keys, each == 1 ? ints{0, 1, 3, 2} : ints{0, 1, 2, 4, 3});
+        auto const products = apply<ops::mat_mul>(of(".products"), grouped, turned_keys);
         auto const scores = apply<ops::div>(of(".scores"), products, scale);
         auto const shares =
             net_.apply<ops::softmax>(of(".softmax"), {apply<ops::add>(of(".masked"), scores, bias)}, {.axis = -1});
-        auto y = transpose(of(".beside"), apply<ops::mat_mul>(of(".context"), shares, values), {0, 2, 1, 3});
+        auto const context = apply<ops::mat_mul>(of(".context"), shares, values);
+        auto y = transpose(of(".beside"), context, each == 1 ? ints{0, 2, 1, 3} : ints{0, 3, 1, 2, 4});
         y = reshape(name, y, {0, 0, -1});
         return linear(of(".o_proj"), y, o_.hidden);
     }
