@@ -38,6 +38,9 @@ struct evaluate_options {
     std::uint64_t max_bytes = std::uint64_t{16} << 30; ///< refuse a tensor larger than this
     /// What `If` nodes of a graph run (`module::branches`); null: they are refused.
     branch_functions const* branches = nullptr;
+    /// Memory for the outputs, by number, as `tensor::wrapping` gives it, or of no elements: what a node computes at
+    /// its declared type is written there, and such an output is that tensor. Others have memory of their own, as ever.
+    std::span<tensor> into{};
     /// Called after each node with its results, e.g. to gather statistics. May be null.
     void (*on_node)(void* context, any_graph const& g, node_id n, std::span<tensor const> results) = nullptr;
     void* context = nullptr;

@@ -176,18 +176,15 @@ public:
 
     // Rows of batch, class and box.
     std::vector<std::int64_t> run(executor& threads) const {
-        std::vector<corners> boxes;
-        auto const numbers = boxes_.template data<T>();
-        for (std::size_t i = 0; i < numbers.size(); i += 4) boxes.push_back(box(&numbers[i]));
         auto const classes = scores_.dims()[1], each = scores_.dims()[2];
         auto const parts = static_cast<std::size_t>(scores_.dims()[0] * classes);
         std::vector<std::vector<std::int64_t>> kept(parts);
         if (most_ > 0 && each > 0)
             threads.parallel_for(parts, [&](std::size_t part) {
                 auto const count = static_cast<std::size_t>(each);
-                kept[part] = select(
-                    std::span<corners const>{boxes}.subspan(part / static_cast<std::size_t>(classes) * count, count),
-                    scores_.template data<T>().subspan(part * count, count));
+                auto const image = part / static_cast<std::size_t>(classes);
+                kept[part] = select(boxes_.template data<T>().subspan(4 * image * count, 4 * count),
+                                    scores_.template data<T>().subspan(part * count, count));
             });
         std::vector<std::int64_t> rows;
         for (std::size_t part = 0; part < parts; ++part)
@@ -212,34 +209,61 @@ private:
         c.area = (c.high[0] - c.low[0]) * (c.high[1] - c.low[1]);
         return c;
     }
+    // Boxes that are kept, a number of all of them side by side.
+    class kept_boxes {
+    public:
+        explicit kept_boxes(T most) : most_(most) {}
+        void add(corners const& c) {
+            T const numbers[] = {c.low[0], c.low[1], c.high[0], c.high[1], c.area};
+            for (std::size_t i = 0; i < 5; ++i) of_[i].push_back(numbers[i]);
+        }
+        // Whether a box shares more than a part of what it and one of these cover; looked at a few at once.
+        [[nodiscard]] bool overlap(corners const& a) const {
+            if (!(a.area > 0)) return false;
+            constexpr std::size_t few = 16;
+            for (std::size_t from = 0, count = of_[0].size(); from < count; from += few) {
+                bool any = false;
+                for (std::size_t i = from; i < std::min(from + few, count); ++i) {
+                    auto const height = std::min(a.high[0], of_[2][i]) - std::max(a.low[0], of_[0][i]),
+                               width = std::min(a.high[1], of_[3][i]) - std::max(a.low[1], of_[1][i]);
+                    auto const common = height * width, together = a.area + of_[4][i] - common;
+                    any |= (height > 0) & (width > 0) & (of_[4][i] > 0) & (together > 0) & (common / together > most_);
+                }
+                if (any) return true;
+            }
+            return false;
+        }
+
+    private:
+        T most_;
+        std::vector<T> of_[5];
+    };
     // The boxes of a class, from the greatest score down: few are looked at of many, so that a heap gives them.
-    std::vector<std::int64_t> select(std::span<corners const> boxes, std::span<T const> scores) const {
-        std::vector<std::int64_t> candidates, kept;
+    std::vector<std::int64_t> select(std::span<T const> boxes, std::span<T const> scores) const {
+        struct candidate {
+            T score;
+            std::int64_t box;
+        };
+        std::vector<candidate> candidates;
         for (std::size_t i = 0; i < scores.size(); ++i)
-            if (!least_ || scores[i] > *least_) candidates.push_back(static_cast<std::int64_t>(i));
-        auto const score = [&](std::int64_t i) { return scores[static_cast<std::size_t>(i)]; };
-        auto const after = [&](std::int64_t a, std::int64_t b) { // of equal scores the first box comes first
-            if (ranks_before(score(b), score(a), true)) return true;
-            return !ranks_before(score(a), score(b), true) && b < a;
+            if (!least_ || scores[i] > *least_) candidates.push_back({scores[i], static_cast<std::int64_t>(i)});
+        auto const after = [&](candidate const& a, candidate const& b) { // of equal scores the first box comes first
+            if (ranks_before(b.score, a.score, true)) return true;
+            return !ranks_before(a.score, b.score, true) && b.box < a.box;
         };
         std::make_heap(candidates.begin(), candidates.end(), after);
+        std::vector<std::int64_t> kept;
+        kept_boxes chosen{overlap_};
         while (!candidates.empty() && static_cast<std::int64_t>(kept.size()) < most_) {
             std::pop_heap(candidates.begin(), candidates.end(), after);
-            auto const i = candidates.back();
+            auto const i = candidates.back().box;
             candidates.pop_back();
-            auto const& mine = boxes[static_cast<std::size_t>(i)];
-            if (std::none_of(kept.begin(), kept.end(),
-                             [&](auto k) { return overlap(mine, boxes[static_cast<std::size_t>(k)]); }))
-                kept.push_back(i);
+            auto const mine = box(&boxes[static_cast<std::size_t>(4 * i)]);
+            if (chosen.overlap(mine)) continue;
+            chosen.add(mine);
+            kept.push_back(i);
         }
         return kept;
-    }
-    bool overlap(corners const& a, corners const& b) const {
-        T sides[2];
-        for (std::size_t d = 0; d < 2; ++d) sides[d] = std::min(a.high[d], b.high[d]) - std::max(a.low[d], b.low[d]);
-        if (!(sides[0] > 0 && sides[1] > 0)) return false;
-        auto const common = sides[0] * sides[1], together = a.area + b.area - common;
-        return a.area > 0 && b.area > 0 && together > 0 && common / together > overlap_;
     }
 
     bool center_;

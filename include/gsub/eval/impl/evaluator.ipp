@@ -188,6 +188,7 @@ private:
         for (std::size_t i = 1; i < operands.size(); ++i) inputs.push_back(at(operands[i]));
         auto inner = options_;
         inner.round_outputs = false;
+        inner.into = {};
         inner.on_node = nullptr;
         results = evaluator<>{body, table_, inner, branches_, depth_ + 1}.run(as_span(inputs));
         for (std::uint32_t port = 0; port < results.size(); ++port) {
@@ -221,7 +222,8 @@ private:
                 continue;
             }
             static_cast<void>(sizes_.checked_bytes(n, t));
-            results.push_back(tensor::uninitialized(storage_type(t.element, options_.compute), t.sizes()));
+            results.push_back(memory_for({n, static_cast<std::uint32_t>(results.size())},
+                                         storage_type(t.element, options_.compute), t.sizes()));
         }
         op_call_args args{&g_.op(n),         g_.attributes(n),
                           as_span(tensors),  {results.data(), results.size()},
@@ -243,6 +245,16 @@ private:
             if (g_.type({n, port}).element == dtype::undefined) found_types_[{n, port}] = types[port].element;
         for (auto v : operands)
             if (v.valid() && --uses_left_[v.node.index] == 0) values_[v.node.index].clear();
+    }
+
+    // Memory of an output that has some, else new memory.
+    tensor memory_for(value_id v, dtype element, std::span<std::int64_t const> dims) const {
+        for (std::size_t i = 0; i < std::min(options_.into.size(), g_.output_count()); ++i) {
+            auto& given = options_.into[i];
+            if (g_.output(i) == v && given.element() == element && std::ranges::equal(given.dims(), dims))
+                return std::exchange(given, {});
+        }
+        return tensor::uninitialized(element, dims);
     }
 
     // Declared element type of a value; those that the graph does not know were found while running.

@@ -71,6 +71,7 @@ GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> val
                              std::span<std::int32_t const> numbers, std::span<tensor> open, executor& threads) {
     auto const& g = c.graph;
     std::vector<tensor> inputs;
+    std::vector<std::span<std::byte const>> lent; // memory of others
     std::size_t at = 0;
     auto const made = [&](std::size_t i) -> tensor& { return open[static_cast<std::size_t>(numbers[i])]; };
     for (auto n : g.inputs()) {
@@ -78,15 +79,26 @@ GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> val
         inputs.push_back(
             t.is_static() ? tensor::borrowed(t.element, t.sizes(), static_cast<std::byte const*>(values[at]), nullptr)
                           : made(at));
+        lent.push_back(inputs.back().raw());
         ++at;
     }
     evaluate_options options;
     options.threads = &threads;
     options.branches = c.branches.get();
+    std::vector<tensor> memory; // results are computed where they belong
+    for (std::size_t i = 0; i < g.output_count(); ++i) {
+        auto const& t = g.type(g.output(i));
+        auto* const place = static_cast<std::byte*>(values[at + i]);
+        memory.push_back(t.is_static() && t.element != dtype::undefined && *t.elements() > 0
+                             ? tensor::wrapping(t.element, t.sizes(), place)
+                             : tensor{});
+        lent.push_back(memory.back().raw());
+    }
+    options.into = {memory.data(), memory.size()};
     // Views of what lies in memory of others, such as a reshape's result, take elements of their own along.
     auto const kept = [&](tensor t) {
-        for (auto const& in : inputs)
-            if (overlap(in.raw(), t.raw())) {
+        for (auto const of_others : lent)
+            if (overlap(of_others, t.raw())) {
                 auto own = tensor::uninitialized(t.element(), t.dims());
                 std::memcpy(own.mutable_raw().data(), t.raw().data(), t.size_bytes());
                 return own;
@@ -101,7 +113,7 @@ GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> val
                      : results[i].converted_to(declared.element);
         if (!declared.is_static())
             made(at) = kept(std::move(r));
-        else if (r.size_bytes() > 0)
+        else if (r.size_bytes() > 0 && r.raw().data() != values[at])
             std::memcpy(values[at], r.raw().data(), r.size_bytes());
         ++at;
     }
