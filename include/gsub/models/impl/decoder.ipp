@@ -147,8 +147,8 @@ private:
         auto const each = o_.heads / o_.key_heads;
         auto const grouped =
             each == 1 ? q : reshape(of(".q.grouped"), q, {o_.batch, o_.key_heads, each, o_.tokens, width()});
-        auto const shared = [&](std::string const& what, value_id v) {
-            return each == 1 ? v : net_.apply<ops::unsqueeze>(what, {v}, {.axes = {2}});
+        auto const shared = [&](std::string const& what, value_id of_heads) {
+            return each == 1 ? of_heads : net_.apply<ops::unsqueeze>(what, {of_heads}, {.axes = {2}});
         };
         auto const keys = shared(of(".k.shared"), cache.key), values = shared(of(".v.shared"), cache.value);
         auto const turned_keys = transpose(of(".k.turned"), keys, each == 1 ? ints{0, 1, 3, 2} : ints{0, 1, 2, 4, 3});
