@@ -179,6 +179,26 @@ GSUB_INLINE value_id resized_along(function_writer const& to, value_id x, resize
     return turned(to.make<ops::mat_mul>(turned(x), weights));
 }
 
+// How often each element stands, one after the other; 0 where results are made otherwise.
+GSUB_INLINE std::int64_t repeats_of(resized_axis const& a, resized_elements const& e) {
+    if (a.from < 1 || a.to % a.from != 0 || std::ranges::find(e.outside, true) != e.outside.end()) return 0;
+    auto const times = a.to / a.from;
+    for (std::int64_t i = 0; i < a.to; ++i)
+        if (auto const& f = e.from[static_cast<std::size_t>(i)]; f.size() != 1 || f[0] != std::pair{i / times, 1.0})
+            return 0;
+    return times;
+}
+// A value whose elements stand several times along each axis, which is a view of it.
+GSUB_INLINE value_id repeated(function_writer const& to, value_id x, std::span<std::int64_t const> times) {
+    ints apart, wide, all;
+    for (std::size_t d = 0; d < times.size(); ++d) {
+        auto const size = to.size(x, d);
+        apart.push_back(size), wide.push_back(size), all.push_back(size * times[d]);
+        if (times[d] > 1) apart.push_back(1), wide.push_back(times[d]);
+    }
+    return to.fixed(to.make<ops::expand>({.shape = wide}, {to.fixed(x, apart)}), all);
+}
+
 // Sizes of a region's ratio: all axes scaled alike.
 GSUB_INLINE void keep_ratio(std::vector<resized_axis>& axes, bool within) {
     auto const scale_of = [](resized_axis const& a) { return static_cast<double>(a.to) / static_cast<double>(a.from); };
@@ -250,15 +270,22 @@ GSUB_INLINE value_id import_resize(onnx_import_context& cx) {
     });
     auto y = how.nearest() ? given : to.widened(given);
     value_id outside{};
+    ints times(to.rank(y), 1);
     for (auto const& a : axes) {
         if (a.from == a.to && a.scale == 1 && !how.crops()) continue;
         auto const e = how.elements_of(a);
+        auto const sizes_known = cx.builder().type_of(given)->is_static();
+        if (auto const of = sizes_known ? repeats_of(a, e) : 0; of > 0) {
+            times[a.axis] = of;
+            continue;
+        }
         y = resized_along(to, y, a, e);
         if (std::ranges::find(e.outside, true) == e.outside.end()) continue;
         auto const here = along_axis<bool>(to, e, to.rank(y) - 1 - a.axis, dtype::boolean,
                                            [&](std::size_t i) { return bool{e.outside[i]}; });
         outside = outside.valid() ? to.make<ops::logical_or>(outside, here) : here;
     }
+    if (std::ranges::any_of(times, [](auto n) { return n > 1; })) y = repeated(to, y, times);
     if (outside.valid()) y = to.select(outside, to.number(beyond, y), y);
     return y == given ? to.make<ops::identity>(y) : to.cast(y, to.element(given));
 }

@@ -25,6 +25,7 @@ public:
           bits_(bits_of_size(byte_size(s_.element))) {
         present_.assign(s_.boxes.size(), -1);
         merge();
+        repeat(isa);
         choose_lanes(isa);
         declare();
     }
@@ -32,7 +33,8 @@ public:
     loop::fused_nest run() {
         for (std::size_t b = 0; b < s_.boxes.size(); ++b) {
             auto const extent = s_.boxes[b].extent.back();
-            auto const tail = tiled_ || !contiguous(s_.boxes[b]) || in_pieces_ || extent < lanes_ ? 0 : extent % lanes_;
+            auto const as_it_is = tiled_ || !contiguous(s_.boxes[b]) || (in_pieces_ && times_ == 1);
+            auto const tail = as_it_is || extent < lanes_ ? 0 : extent % lanes_;
             if (tail == 0) {
                 add_stage(b, 0, extent);
             } else { // the last vector ends where the box does
@@ -108,6 +110,21 @@ private:
         merge_neighbours();
     }
 
+    // Elements that stand two or four times one behind the other are one dimension with them: a vector holds each of
+    // its elements so often, which a table of its lanes tells.
+    void repeat(isa const& isa) {
+        auto const d = last();
+        if (bytes_ != 4 || s_.boxes.size() != 1 || s_.chosen || d < 1) return;
+        auto& box = s_.boxes.front();
+        auto const times = s_.dims[d], all = times * s_.dims[d - 1];
+        if ((times != 2 && times != 4) || all < isa.lanes(bytes_) || !whole(box, d) || !whole(box, d - 1)) return;
+        if (box.array < 0 || box.strides[d] != 0 || box.strides[d - 1] != 1) return;
+        if (s_.target.strides[d] != 1 || s_.target.strides[d - 1] != times) return;
+        times_ = times;
+        s_.dims[d] = box.extent[d] = all;
+        erase(d - 1);
+    }
+
     // Vectors are no longer than what is moved. Where they are exchanged in registers, there are as many of them as
     // they have elements.
     void choose_lanes(isa const& isa) {
@@ -116,6 +133,7 @@ private:
         for (auto const& b : s_.boxes) longest = std::max(longest, b.extent.back());
         auto const most = static_cast<std::int64_t>(isa.lanes(bytes_));
         lanes_ = std::min(most, static_cast<std::int64_t>(std::bit_floor(unsigned_of(longest))));
+        if (times_ > 1) return;
         auto const rows = rows_of_source();
         if (!rows || *rows + 1 != last()) return;
         auto const tile = std::min(most, std::int64_t{16});
@@ -180,6 +198,7 @@ private:
             if (s_.chosen) chosen += at * s_.chosen->at.strides[d];
         }
         if (last() == 0) static_cast<void>(e.spatial("r0", 1));
+        if (times_ > 1) return add_repeated(std::move(e), std::move(to), std::move(from), begin, extent);
         auto const x = e.spatial("x", extent);
         to += x;
         if (box.array >= 0) from += loop::affine{begin * box.strides.back()} + x * box.strides.back();
@@ -198,12 +217,24 @@ private:
         end(e.store(target_, {to}, v, within), extent);
     }
 
+    // The same of elements that stand several times, in whole vectors.
+    void add_repeated(loop::expression_builder e, loop::affine to, loop::affine from, std::int64_t begin,
+                      std::int64_t extent) {
+        auto const vectors = e.spatial("vectors", extent / lanes_), x = e.spatial("x", lanes_);
+        std::vector<std::int64_t> places;
+        for (std::int64_t l = 0; l < lanes_; ++l) places.push_back(l / times_);
+        auto const v = e.at(arrays_[0], {from + begin / times_ + vectors * (lanes_ / times_)}, {x, std::move(places)});
+        end(e.store(target_, {to + vectors * lanes_ + x}, v), extent);
+    }
+
     // Rows are parallel, several inner dimensions of them in one piece where there are enough others; else pieces of
     // rows too.
     void end(loop::tensor_expression what, std::int64_t extent) {
         loop::schedule plan{std::move(what)};
         auto const outer = tiled_ ? last() - 1 : last();
-        auto const [blocks, lane] = plan.split(plan.loop_of("x"), lanes_);
+        auto const split =
+            times_ > 1 ? std::pair{plan.loop_of("vectors"), plan.loop_of("x")} : plan.split(plan.loop_of("x"), lanes_);
+        auto const [blocks, lane] = split;
         std::vector<loop::variable> rows;
         for (std::size_t d = 0; d < outer; ++d) rows.push_back(plan.loop_of(format_text("r{}", d)));
         if (last() == 0) rows.push_back(plan.loop_of("r0"));
@@ -239,10 +270,10 @@ private:
     movement_shape s_;
     std::int32_t bytes_;
     dtype bits_;
-    std::vector<std::int64_t> present_; // elements of a box behind which it has zeros; -1: all
-    std::int64_t lanes_ = 1;
-    bool tiled_ = false;     // vectors are exchanged in registers
-    bool in_pieces_ = false; // rows are cut
+    std::vector<std::int64_t> present_;  // elements of a box behind which it has zeros; -1: all
+    std::int64_t lanes_ = 1, times_ = 1; // how often an element stands
+    bool tiled_ = false;                 // vectors are exchanged in registers
+    bool in_pieces_ = false;             // rows are cut
     std::vector<std::int32_t> arrays_;
     std::int32_t chosen_ = -1, target_ = -1, status_ = -1;
     std::vector<loop::buffer> buffers_;

@@ -44,6 +44,7 @@ enum class machine_op : std::uint8_t {
     load,          ///< the first `lanes` from `at`, zero in the others
     gather,        ///< the same, from the places, in elements, of table `immediate`
     permute,       ///< of all lanes at `at`, those whose numbers the operand has
+    load_twice,    ///< each of the first half of the lanes at `at` in two lanes
     load_integers, ///< numbers that the first `lanes` integers of 64 bits at `at` are, zero in the others; by one
                    ///< instruction where `immediate` is not zero
     broadcast,     ///< the element at `at`

@@ -249,6 +249,10 @@ private:
     [[nodiscard]] machine_op load_of(instruction const& i) const {
         if (i.op == opcode::broadcast) return machine_op::broadcast;
         if (i.order.empty()) return i.stride == 1 ? machine_op::load : machine_op::gather;
+        auto twice = k_.lanes >= 4 && i.lanes == k_.lanes;
+        for (std::size_t l = 0; l < i.order.size(); ++l)
+            twice = twice && i.order[l] == static_cast<std::int64_t>(l / 2);
+        if (twice) return machine_op::load_twice;
         auto const in_vectors = [&](std::int64_t n) { return n % k_.lanes == 0; };
         auto const& terms = i.offset.terms();
         auto const in_one =

@@ -30,6 +30,7 @@ public:
         case machine_op::load:
         case machine_op::gather:
         case machine_op::permute:
+        case machine_op::load_twice:
         case machine_op::load_integers:
         case machine_op::broadcast:
             return kept && places_.homes[index(i.result)] < 0 ? 1 : 0;

@@ -70,6 +70,12 @@ protected:
     }
     // Loads that permute are gathers here (`sse_temporaries`), so that nobody reads the numbers of their lanes.
     void write_permute(machine_instruction const&) { GSUB_ASSERT(false, "SSE4.2 has no loads that permute"); }
+    void write_load_twice(machine_instruction const& i) {
+        auto const to = result_or_free(i.result);
+        c_.pmovzxdq(to, c_.qword[place_of(i.at, c_.rax)]);
+        c_.movsldup(to, to);
+        keep_vector(i.result, to);
+    }
     void write_lane_numbers(machine_instruction const&) { GSUB_ASSERT(false, "nothing of SSE4.2 reads lane numbers"); }
     void write_load_integers(machine_instruction const& i) {
         auto const to = vector_result(i.result);

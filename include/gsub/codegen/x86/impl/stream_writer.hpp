@@ -168,6 +168,9 @@ protected:
         case permute:
             write_permute(i);
             break;
+        case load_twice:
+            write_load_twice(i);
+            break;
         case load_integers:
             write_load_integers(i);
             break;
@@ -196,6 +199,11 @@ protected:
         ids uses{has_register(i.operands[0]) ? vector(i.operands[0], 0) : to};
         add_address(uses, i.at, rax);
         emit(what::shuffle, width(), {to}, uses, {-1, width(), false});
+    }
+    void write_load_twice(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        emit(what::shuffle, width(), {to}, address(i.at, rax), {-1, width() / 2, false});
+        emit(what::shuffle, width(), {to}, {to});
     }
     // Whether a shorter register moves the lanes, or all of them are moved.
     [[nodiscard]] bool moves_plainly(std::int32_t lanes) const {

@@ -102,6 +102,8 @@ private:
             return this->write_gather(i);
         case permute:
             return this->write_permute(i);
+        case load_twice:
+            return this->write_load_twice(i);
         case load_integers:
             return this->write_load_integers(i);
         case broadcast:

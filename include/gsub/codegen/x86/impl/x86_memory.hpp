@@ -94,6 +94,13 @@ protected:
         c_.vpermps(wide(to), wide(which), memory(i, c_.rax));
         keep_vector(i.result, to);
     }
+    // Zeros between the elements, then each again over the zero behind it.
+    void write_load_twice(machine_instruction const& i) {
+        auto const to = vector_result(i.result);
+        c_.vpmovzxdq(wide(to), memory(i, c_.rax));
+        c_.vmovsldup(wide(to), wide(to));
+        keep_vector(i.result, to);
+    }
     // Four lanes after another. *Requires* at most eight.
     void write_load_integers(machine_instruction const& i) {
         auto const to = vector_result(i.result);
