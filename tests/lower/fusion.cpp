@@ -175,15 +175,9 @@ TEST_CASE("an expression takes in what computes an operand for it alone") {
         return %4
     )") == "Tanh, Exp+Add");
     // A convolution takes what follows it, not what a sum with it reads.
-    CHECK(groups_of(R"(
-        %0 "x": f32[1,16,8,8] = input
-        %1 "y": f32[1,16,8,8] = input
-        %2 "w": f32[16,16,1,1] = input
-        %3 "a": f32[1,16,8,8] = Conv(%0, %2)
-        %4 "e": f32[1,16,8,8] = Exp(%1)
-        %5 "s": f32[1,16,8,8] = Add(%3, %4)
-        return %5
-    )") == "Exp, Conv+Add");
+    net n;
+    auto const bounded = n.b.add<ops::tanh>(n.x);
+    CHECK(n.groups({n.b.sum("s", n.conv(n.x), bounded)}) == "Tanh, Conv+Add");
 }
 
 TEST_CASE("a kernel reads nothing that stands behind its first value that is read elsewhere") {

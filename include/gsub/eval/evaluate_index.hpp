@@ -151,8 +151,10 @@ private:
         T value;
         std::int64_t place;
     };
-    /// The first elements of a row in order; of equal ones that which stands first. *Complexity* O(size) comparisons,
-    /// and O(log(kept)) for each element that is among the first so far.
+    /// The first elements of a row in order; of equal ones that which stands first. Those that may be among them are
+    /// gathered, and cut back to so many as are kept each time there are twice as many. *Complexity* O(size)
+    /// comparisons, O(kept * log(kept)) for the order, and O(kept) for each cut, of which there are O(log(size / kept))
+    /// where elements stand in no order.
     template <class T>
     static void rank(T const* x, std::int64_t size, std::int64_t stride, std::int64_t kept, bool largest,
                      std::vector<ranked<T>>& best) {
@@ -160,17 +162,43 @@ private:
             if (detail::ranks_before(a.value, b.value, largest)) return true;
             return !detail::ranks_before(b.value, a.value, largest) && a.place < b.place;
         };
+        auto const room = static_cast<std::size_t>(kept + std::max<std::int64_t>(kept, 256));
         best.clear();
         std::int64_t i = 0;
-        for (; i < kept; ++i) best.push_back({x[i * stride], i});
-        std::make_heap(best.begin(), best.end(), before); // the last of them in front
-        for (; i < size; ++i) {
-            if (!detail::ranks_before(x[i * stride], best.front().value, largest)) continue;
-            std::pop_heap(best.begin(), best.end(), before);
-            best.back() = {x[i * stride], i};
-            std::push_heap(best.begin(), best.end(), before);
+        for (; i < size && best.size() < room; ++i) best.push_back({x[i * stride], i});
+        for (;;) {
+            if (static_cast<std::int64_t>(best.size()) > kept) {
+                std::nth_element(best.begin(), best.begin() + (kept - 1), best.end(), before);
+                best.resize(static_cast<std::size_t>(kept));
+            }
+            if (i == size) break;
+            auto const least = best.back().value;
+            while (i < size && best.size() < room) {
+                if (stride == 1 && none_may_rank(x + i, size - i, least, largest)) {
+                    i += few;
+                    continue;
+                }
+                for (auto const end = std::min(size, i + few); i < end; ++i)
+                    if (detail::ranks_before(x[i * stride], least, largest)) best.push_back({x[i * stride], i});
+            }
         }
-        std::sort_heap(best.begin(), best.end(), before);
+        std::sort(best.begin(), best.end(), before);
+    }
+    static constexpr std::int64_t few = 16;
+    /// Whether none of the next few elements comes before one: looked at side by side; false where there are fewer.
+    template <class T>
+    static bool none_may_rank(T const* x, std::int64_t count, T least, bool largest) {
+        if constexpr (std::is_arithmetic_v<T>) {
+            if (count < few) return false;
+            auto may = false;
+            if (largest)
+                for (std::int64_t i = 0; i < few; ++i) may |= !(x[i] <= least);
+            else
+                for (std::int64_t i = 0; i < few; ++i) may |= !(x[i] >= least);
+            return !may;
+        } else {
+            return false;
+        }
     }
 };
 

@@ -40,9 +40,10 @@ struct attention_config {
 GSUB_LAZY [[nodiscard]] attention_config default_config(attention_shape const& shape, isa const& isa);
 
 /// Builds the loop nest of attention: stages within one parallel loop over batches and pieces of queries: keys packed;
-/// scores; their maxima, exponentials and sums; values packed; results. Buffers: q, keys, values, the arrays, y, all
-/// flat. *Errors* throws `error` (`usage`) for knobs that do not apply and for a `y` whose last stride is not 1.
-/// *Source* the exact softmax of a block of rows as in Dao et al., FlashAttention, 2022, whole rows at a time.
+/// scores; their maxima, exponentials and sums; values packed, unless one tile of rows reads them once; results.
+/// Buffers: q, keys, values, the arrays, y, all flat. *Errors* throws `error` (`usage`) for knobs that do not apply and
+/// for a `y` whose last stride is not 1. *Source* the exact softmax of a block of rows as in Dao et al.,
+/// FlashAttention, 2022, whole rows at a time.
 GSUB_LAZY [[nodiscard]] loop::fused_nest attention_nest(attention_shape const& shape, attention_config const& config,
                                                         isa const& isa);
 

@@ -89,7 +89,13 @@ GSUB_INLINE void evaluate<ops::gather_nd>::move(op_call_args& args) {
 
 namespace detail {
 
-// Words that are in the order of the elements: NaN are equal and the greatest, -0 is 0.
+// A word that is in the order of numbers: NaN are equal and the greatest, -0 is 0.
+GSUB_INLINE std::uint64_t ordered_word(double v) {
+    constexpr auto sign = std::uint64_t{1} << 63;
+    auto const bits = std::bit_cast<std::uint64_t>(v == 0 ? 0.0 : v);
+    return v != v ? ~std::uint64_t{0} : bits & sign ? ~bits : bits | sign;
+}
+// Words that are in the order of the elements.
 GSUB_INLINE std::vector<std::uint64_t> ordered_words(tensor const& x) {
     constexpr auto sign = std::uint64_t{1} << 63;
     std::vector<std::uint64_t> words;
@@ -98,10 +104,7 @@ GSUB_INLINE std::vector<std::uint64_t> ordered_words(tensor const& x) {
         for (auto const v : x.data<field61>()) words.push_back(v.value());
     } else if (is_floating(x.element())) {
         auto const wide = x.converted_to(dtype::f64);
-        for (auto const v : wide.data<double>()) {
-            auto const bits = std::bit_cast<std::uint64_t>(v == 0 ? 0.0 : v);
-            words.push_back(v != v ? ~std::uint64_t{0} : bits & sign ? ~bits : bits | sign);
-        }
+        for (auto const v : wide.data<double>()) words.push_back(ordered_word(v));
     } else {
         auto const is_signed = info(x.element()).is_signed;
         for (auto const v : x.to_ints()) words.push_back(static_cast<std::uint64_t>(v) ^ (is_signed ? sign : 0));
@@ -241,15 +244,16 @@ private:
     // The boxes of a class, from the greatest score down: few are looked at of many, so that a heap gives them.
     std::vector<std::int64_t> select(std::span<T const> boxes, std::span<T const> scores) const {
         struct candidate {
-            T score;
+            std::uint64_t score; // in the order of scores
             std::int64_t box;
         };
         std::vector<candidate> candidates;
+        candidates.reserve(scores.size());
         for (std::size_t i = 0; i < scores.size(); ++i)
-            if (!least_ || scores[i] > *least_) candidates.push_back({scores[i], static_cast<std::int64_t>(i)});
-        auto const after = [&](candidate const& a, candidate const& b) { // of equal scores the first box comes first
-            if (ranks_before(b.score, a.score, true)) return true;
-            return !ranks_before(a.score, b.score, true) && b.box < a.box;
+            if (!least_ || scores[i] > *least_)
+                candidates.push_back({ordered_word(scores[i]), static_cast<std::int64_t>(i)});
+        auto const after = [](candidate const& a, candidate const& b) { // of equal scores the first box comes first
+            return a.score != b.score ? a.score < b.score : a.box > b.box;
         };
         std::make_heap(candidates.begin(), candidates.end(), after);
         std::vector<std::int64_t> kept;

@@ -50,19 +50,21 @@ public:
         }
         if (cx_.results() > 1) cx_.give(1, keys);
         if (cx_.results() > 2) cx_.give(2, values);
-        auto const queries = to_.size(q, 1), shared = to_.size(keys, 1), width = to_.size(q, 3);
-        if (shared < 1 || queries % shared != 0)
-            cx_.invalid(format_text("{} heads of queries for {} of keys", queries, shared));
         auto k = to_.widened(keys), v = to_.widened(values), bias = read_bias(q, k);
-        each_ = queries / shared;
-        if (each_ != 1) {
-            q = grouped(q), bias = bias.valid() ? grouped(bias) : bias;
-            k = to_.make<ops::unsqueeze>({.axes = {2}}, {k}), v = to_.make<ops::unsqueeze>({.axes = {2}}, {v});
+        heads_ = to_.size(q, 1);
+        auto const shared = to_.size(keys, 1), width = to_.size(q, 3);
+        if (shared < 1 || heads_ % shared != 0)
+            cx_.invalid(format_text("{} heads of queries for {} of keys", heads_, shared));
+        each_ = heads_ / shared;
+        if (each_ != 1) tokens_ = to_.size(q, 2);
+        q = grouped(q), bias = bias.valid() ? grouped(bias) : bias;
+        if (apart()) {
+            k = to_.make<ops::unsqueeze>({.axes = {2}}, {k});
+            v = to_.make<ops::unsqueeze>({.axes = {2}}, {v});
         }
 
         auto const by = scale_ ? 1 / *scale_ : std::sqrt(static_cast<double>(width));
-        auto const turned =
-            to_.make<ops::transpose>({.perm = each_ == 1 ? ints{0, 1, 3, 2} : ints{0, 1, 2, 4, 3}}, {k});
+        auto const turned = to_.make<ops::transpose>({.perm = apart() ? ints{0, 1, 2, 4, 3} : ints{0, 1, 3, 2}}, {k});
         auto scores = to_.div(to_.make<ops::mat_mul>(q, turned), number(by, q));
         auto told = scores;
         if (cap_ > 0) {
@@ -85,19 +87,10 @@ public:
         auto const seen = [&](value_id x) { return to_.select(nothing, to_.number(0, x), x); };
         if (nothing.valid() && output_ == 3) shares = seen(shares);
         if (output_ == 3) told = shares;
-        auto const together = [&](value_id x) {
-            return each_ == 1 ? x : to_.reshaped(x, {0, queries, to_.size(x, 3), to_.size(x, 4)});
-        };
         if (cx_.results() > 3) cx_.give(3, to_.cast(together(told), to_.element(given)));
         auto y = to_.make<ops::mat_mul>(shares, v);
         if (nothing.valid() && output_ != 3) y = seen(y);
-        if (rank == 3) {
-            y = to_.make<ops::transpose>({.perm = each_ == 1 ? ints{0, 2, 1, 3} : ints{0, 3, 1, 2, 4}}, {y});
-            y = to_.reshaped(y, {0, 0, -1});
-        } else {
-            y = together(y);
-        }
-        return to_.cast(y, to_.element(given));
+        return to_.cast(rank == 4 ? together(y) : beside(y), to_.element(given));
     }
 
 private:
@@ -115,18 +108,30 @@ private:
             cx_.invalid(format_text("{} heads in {}", heads.value_or(0), to_string(*cx_.builder().type_of(x))));
         return to_.make<ops::transpose>({.perm = {0, 2, 1, 3}}, {to_.reshaped(x, {0, 0, *heads, width / *heads})});
     }
-    // Where several heads of queries share one of keys, [..., heads, length, width] as [..., shared, each, length,
-    // width], so that the product reads keys and values again, which nobody repeats in memory. A bias may broadcast.
-    [[nodiscard]] value_id grouped(value_id x) const {
+    // Several heads of queries may share one of keys and values, which nobody repeats in memory: of one token they are
+    // rows of a matrix, [..., shared, each, width]; else the product reads keys again, [..., shared, each, tokens,
+    // width].
+    [[nodiscard]] bool apart() const { return each_ != 1 && tokens_ != 1; }
+    [[nodiscard]] value_id grouped(value_id x) const { // of queries, or a bias, which may broadcast
         auto const rank = to_.rank(x);
-        if (rank < 3) return x;
-        ints sizes;
-        for (std::size_t d = 0; d < rank; ++d) {
-            auto const size = d + 3 < rank ? 0 : to_.size(x, d); // the batch as it is
-            if (d + 3 == rank) sizes.push_back(size == 1 ? 1 : size / each_);
-            sizes.push_back(d + 3 == rank && size != 1 ? each_ : size);
-        }
+        if (each_ == 1 || rank < 3) return x;
+        auto const heads = to_.size(x, rank - 3);
+        if (heads == 1 && !apart()) return x;
+        ints sizes(rank - 3, 0); // the batch as it is
+        sizes.push_back(heads == 1 ? 1 : heads / each_);
+        sizes.push_back(heads == 1 ? 1 : each_);
+        if (apart()) sizes.push_back(to_.size(x, rank - 2));
+        sizes.push_back(to_.size(x, rank - 1));
         return to_.reshaped(x, sizes);
+    }
+    // [batch, heads, tokens, width] of what is grouped, and [batch, tokens, heads * width].
+    [[nodiscard]] value_id together(value_id x) const {
+        return each_ == 1 ? x : to_.reshaped(x, {0, heads_, tokens_, to_.size(x, to_.rank(x) - 1)});
+    }
+    [[nodiscard]] value_id beside(value_id x) const {
+        if (each_ != 1 && !apart()) return to_.reshaped(x, {0, 1, -1});
+        auto const turned = to_.make<ops::transpose>({.perm = apart() ? ints{0, 3, 1, 2, 4} : ints{0, 2, 1, 3}}, {x});
+        return to_.reshaped(turned, {0, 0, -1});
     }
     // 0 where a condition holds, minus infinity elsewhere.
     [[nodiscard]] value_id bias_of(value_id allowed, value_id like) const {
@@ -180,7 +185,8 @@ private:
     onnx_import_context& cx_;
     function_writer to_;
     bool causal_, may_see_nothing_ = false;
-    std::int64_t left_, right_, output_, past_ = 0, each_ = 1; // heads of queries that share one of keys
+    std::int64_t left_, right_, output_, past_ = 0;
+    std::int64_t heads_ = 1, tokens_ = 1, each_ = 1; // each head of keys has so many of queries
     double cap_;
     std::optional<double> scale_;
     std::optional<std::int64_t> query_heads_, key_heads_;
@@ -196,10 +202,21 @@ GSUB_INLINE value_id import_attention(onnx_import_context& cx) {
 // is turned apart.
 GSUB_INLINE value_id turned_pairs(function_writer const& to, value_id x, value_id cosine, value_id sine,
                                   bool interleaved) {
-    auto const width = to.size(x, 3), turned = 2 * to.size(cosine, 3);
+    auto const width = to.size(x, 3), pairs = to.size(cosine, 3), turned = 2 * pairs;
     auto const part = [&](std::int64_t from, std::int64_t end, std::int64_t step) {
         return to.make<ops::slice>({.starts = {from}, .ends = {end}, .axes = {3}, .steps = {step}}, {x});
     };
+    if (!interleaved && turned == width && pairs > 0) {
+        // Both halves at once: each number times its cosine, and the other half's, of which the first is taken off,
+        // times its sine.
+        auto const halves = to.make<ops::reshape>({.shape = {0, 0, 0, 2, pairs}}, {x});
+        auto const other = to.make<ops::slice>({.starts = {1}, .ends = {-3}, .axes = {3}, .steps = {-1}}, {halves});
+        auto const both = [&](value_id v) { return to.make<ops::unsqueeze>({.axes = {3}}, {v}); };
+        auto const off = tensor::from<float>({2, 1}, {-1, 1}).converted_to(to.element(x));
+        auto const sines = to.mul(both(sine), to.node().builder().constant(off));
+        auto const y = to.add(to.mul(both(cosine), halves), to.mul(sines, other));
+        return to.make<ops::reshape>({.shape = {0, 0, 0, width}}, {y});
+    }
     auto const first = interleaved ? part(0, turned, 2) : part(0, turned / 2, 1);
     auto const second = interleaved ? part(1, turned, 2) : part(turned / 2, turned, 1);
     auto const real = to.sub(to.mul(cosine, first), to.mul(sine, second));

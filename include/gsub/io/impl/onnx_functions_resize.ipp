@@ -137,13 +137,25 @@ value_id along_axis(function_writer const& to, resized_elements const& e, std::s
     return to.node().builder().constant(t.converted_to(element));
 }
 
-// Sums of few elements are gathered, an element of each sum at a time; those of many are a product.
-GSUB_INLINE value_id resized_along(function_writer const& to, value_id x, resized_axis const& a,
-                                   resized_elements const& e) {
+// Sums of few elements are gathered, an element of each sum at a time; those of many are a product. Elements of the
+// last axis are gathered as rows, which are moved whole: two transpositions cost less than elements one by one.
+GSUB_INLINE value_id resized_along(function_writer const& to, value_id x, resized_axis a, resized_elements const& e) {
     auto& b = to.node().builder();
     auto const rank = to.rank(x);
     std::size_t taps = 0;
     for (auto const& f : e.from) taps = std::max(taps, f.size());
+    constexpr std::size_t few = 4;
+    auto const as_rows = a.axis > 0 && a.axis == rank - 1 && taps <= few;
+    ints first, last; // the last axis as the first one, and back
+    if (as_rows) {
+        first.push_back(static_cast<std::int64_t>(a.axis));
+        for (std::size_t d = 0; d < a.axis; ++d) first.push_back(static_cast<std::int64_t>(d));
+        for (std::size_t d = 1; d < rank; ++d) last.push_back(static_cast<std::int64_t>(d));
+        last.push_back(0);
+        x = to.make<ops::transpose>({.perm = first}, {x});
+        a.axis = 0;
+    }
+    auto const back = [&](value_id y) { return as_rows ? to.make<ops::transpose>({.perm = last}, {y}) : y; };
     auto const gathered = [&](std::size_t k) {
         auto const places = along_axis<std::int64_t>(to, e, 0, dtype::i64, [&](std::size_t i) {
             return k < e.from[i].size() ? e.from[i][k].first : e.from[i][0].first;
@@ -151,8 +163,7 @@ GSUB_INLINE value_id resized_along(function_writer const& to, value_id x, resize
         return to.make<ops::gather>({.axis = static_cast<std::int64_t>(a.axis)}, {x, places});
     };
     auto const plain = std::ranges::all_of(e.from, [](auto const& f) { return f.size() == 1 && f[0].second == 1; });
-    if (plain) return gathered(0);
-    constexpr std::size_t few = 4;
+    if (plain) return back(gathered(0));
     if (taps <= few) {
         value_id sum{};
         for (std::size_t k = 0; k < taps; ++k) {
@@ -162,7 +173,7 @@ GSUB_INLINE value_id resized_along(function_writer const& to, value_id x, resize
             auto const part = to.mul(gathered(k), weights);
             sum = k == 0 ? part : to.add(sum, part);
         }
-        return sum;
+        return back(sum);
     }
     to.node().take_constant({a.from, a.to}, "filters of an axis as long as this");
     auto matrix = tensor::zeros(dtype::f64, ints{a.from, a.to});

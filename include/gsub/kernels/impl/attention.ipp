@@ -56,7 +56,7 @@ public:
         for (auto const& v : s_.arrays) arrays_.push_back(e.input("x", {v.elements}));
         y_ = e.output("y", {s_.y.elements});
         packed_keys_ = e.workspace("packed keys", {blocks(s_.s, c_.scores), s_.k, l_});
-        packed_values_ = e.workspace("packed values", {blocks(s_.n, c_.values), s_.s, l_});
+        if (packs_values()) packed_values_ = e.workspace("packed values", {blocks(s_.n, c_.values), s_.s, l_});
         auto const row = (s_.s + l_ - 1) / l_ * l_;
         scores_ = e.workspace("scores", {c_.rows, row});
         weights_ = e.workspace("weights", {c_.rows, row});
@@ -68,7 +68,8 @@ public:
     loop::fused_nest run() const {
         loop::fused_nest all{packing(keys_, s_.keys, packed_keys_, s_.k, s_.s)};
         all.then(scores(), 1).then(maxima(), 1).then(exponentials(), 1).then(shares(), 1);
-        all.then(packing(values_, s_.values, packed_values_, s_.s, s_.n), 1).then(results(), 1);
+        if (packs_values()) all.then(packing(values_, s_.values, packed_values_, s_.s, s_.n), 1);
+        all.then(results(), 1);
         return all;
     }
 
@@ -78,6 +79,9 @@ private:
         auto const width = t.vectors * l_;
         return (columns + width - 1) / width * t.vectors;
     }
+
+    // Rows of values that one tile of rows reads once are read where they lie.
+    [[nodiscard]] bool packs_values() const { return c_.rows > c_.values.pixels || s_.values.strides.back() != 1; }
 
     // ---- what all stages have in common: loops over batches and pieces of rows, which become one
 
@@ -106,6 +110,7 @@ private:
 
     // ---- products
 
+    // Columns that lie one behind the other, as those of keys do, are exchanged in registers, as many as these have.
     [[nodiscard]] loop::loop_nest packing(std::int32_t from, array_view const& view, std::int32_t to, std::int64_t rows,
                                           std::int64_t columns) const {
         auto t = begin("packing");
@@ -115,14 +120,16 @@ private:
         if (columns % l_ != 0) t.e.restrict_domain({column, columns});
         auto const v = t.e.at(from, {t.place(view, k, column)});
         loop::schedule plan{t.e.store(to, {block, k, lane}, v)};
+        if (auto const d = s_.batch.size(); view.strides[d] == 1 && view.strides[d + 1] != 1 && rows % l_ == 0)
+            plan.unroll(plan.split(plan.loop_of("k"), l_).second);
         plan.vectorize(plan.loop_of("lane"));
         return end(plan);
     }
 
-    // Loops of a product: `left(row, k) * packed`, what becomes of it, and where it goes.
-    template <class Left, class Result, class Target>
-    loop::loop_nest product(std::string_view name, std::int32_t packed, std::int64_t inner, std::int64_t columns,
-                            register_tile tile, Left const& left, Result const& result, Target const& target) const {
+    // Loops of a product: `left(row, k) * right(k, column)`, what becomes of it, and where it goes.
+    template <class Left, class Right, class Result, class Target>
+    loop::loop_nest product(std::string_view name, std::int64_t inner, std::int64_t columns, register_tile tile,
+                            Left const& left, Right const& right, Result const& result, Target const& target) const {
         auto t = begin(name);
         auto const [row, of_all] = rows(t);
         auto const jo = t.e.spatial("jo", blocks(columns, tile) / tile.vectors), ji = t.e.spatial("ji", tile.vectors),
@@ -130,7 +137,7 @@ private:
         auto const block = jo * tile.vectors + ji;
         auto const column = block * l_ + lane;
         if (columns % (tile.vectors * l_) != 0) t.e.restrict_domain({column, columns});
-        auto const sum = t.e.sum(t.e.constant(0), left(t, row, of_all, k) * t.e.at(packed, {block, k, lane}));
+        auto const sum = t.e.sum(t.e.constant(0), left(t, row, of_all, k) * right(t, k, block, lane));
         auto const made = result(t, row, of_all, column, sum);
         loop::schedule plan{target(t, row, of_all, column, made)};
         auto const [io, ii] = plan.split(plan.loop_of("row"), tile.pixels);
@@ -148,8 +155,11 @@ private:
     }
     [[nodiscard]] loop::loop_nest scores() const {
         return product(
-            "scores", packed_keys_, s_.k, s_.s, c_.scores,
+            "scores", s_.k, s_.s, c_.scores,
             [&](stage& t, auto const&, auto const& row, auto const& k) { return t.e.at(q_, {t.place(s_.q, row, k)}); },
+            [&](stage& t, auto const& k, auto const& block, auto const& lane) {
+                return t.e.at(packed_keys_, {block, k, lane});
+            },
             [&](stage& t, auto const&, auto const& row, auto const& column, loop::value sum) {
                 std::vector<loop::value> values{sum};
                 for (std::size_t x = 0; x < arrays_.size(); ++x)
@@ -163,9 +173,13 @@ private:
     }
     [[nodiscard]] loop::loop_nest results() const {
         return product(
-            "results", packed_values_, s_.s, s_.n, c_.values,
+            "results", s_.s, s_.n, c_.values,
             [&](stage& t, auto const& row, auto const&, auto const& k) {
                 return t.e.at(weights_, {row, k});
+            },
+            [&](stage& t, auto const& k, auto const& block, auto const& lane) {
+                return packs_values() ? t.e.at(packed_values_, {block, k, lane})
+                                      : t.e.at(values_, {t.place(s_.values, k, block * l_ + lane)});
             },
             [&](stage& t, auto const& row, auto const&, auto const&, loop::value sum) {
                 return sum * t.e.at(shares_, {row});

@@ -208,7 +208,8 @@ private:
 
     // Leaders first, in the graph's order, then expressions.
     void make(group_function f, kernel_grouping* kept) {
-        notes_.keep(kept, state_);
+        roles_ = state_;
+        notes_.keep(kept, roles_);
         for (auto const begins : {false, true})
             for (auto n : graph().order()) {
                 if (!(begins ? state_[n.index] == waiting : leads(n)) || stays(begins, n)) continue;
@@ -239,7 +240,7 @@ private:
         any_graph const& g = graph();
         for (int views = 0; views < 8; ++views, v = g.operand(v.node, 0)) {
             if (g.constant(v) || g.is<ops::input>(v.node) || g.place(v.node) < place) return true;
-            if (state_[v.node.index] != alone || !is_stored_view(g, v.node)) return false;
+            if (roles_[v.node.index] != alone || !is_stored_view(g, v.node)) return false;
             notes_.value(v.node);
         }
         return false;
@@ -310,7 +311,7 @@ private:
         return std::any_of(operands.begin(), operands.end(), [&](value_id o) { return o.valid() && in_blocks(o); });
     }
 
-    std::vector<char> state_;                                     // by node id
+    std::vector<char> state_, roles_;                             // by node id; what it was before there were groups
     mutable std::vector<std::optional<kernel_storage>> storages_; // by node id
     mutable std::vector<char> images_;
     mutable int depth_ = 0;

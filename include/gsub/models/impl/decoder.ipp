@@ -91,18 +91,17 @@ private:
             return net_.apply<ops::unsqueeze>(of, {apply<ops::gather>(of + ".places", t, places_)}, {.axes = {2}});
         };
         auto const cosine = table(name + ".cos", cosines_), sine = table(name + ".sin", sines_);
-        auto const half = [&](std::string const& of, std::int64_t from) {
-            return net_.apply<ops::slice>(of, {apart},
-                                          {.starts = {from}, .ends = {from + width() / 2}, .axes = {3}, .steps = {1}});
+        auto const halves = reshape(name + ".halves", apart, {0, 0, 0, 2, width() / 2});
+        auto const other = net_.apply<ops::slice>(name + ".other", {halves},
+                                                  {.starts = {1}, .ends = {-3}, .axes = {3}, .steps = {-1}});
+        auto const both = [&](std::string const& of, value_id v) {
+            return net_.apply<ops::unsqueeze>(of, {v}, {.axes = {3}});
         };
-        auto const first = half(name + ".first", 0), second = half(name + ".second", width() / 2);
-        auto const times = [&](std::string const& of, value_id a, value_id b) { return apply<ops::mul>(of, a, b); };
-        auto const a = times(name + ".cos_first", cosine, first), b = times(name + ".sin_second", sine, second);
-        auto const real = apply<ops::sub>(name + ".real", a, b);
-        auto const c = times(name + ".sin_first", sine, first), d = times(name + ".cos_second", cosine, second);
-        auto const imaginary = apply<ops::add>(name + ".imaginary", c, d);
-        auto const y = net_.apply<ops::concat>(name + ".turned", {real, imaginary}, {.axis = 3});
-        return reshape(name, y, {0, 0, -1});
+        auto const off = net_.constant(tensor::from<float>({2, 1}, {-1, 1}), name + ".signs");
+        auto const sines = apply<ops::mul>(name + ".signed_sines", both(name + ".sines", sine), off);
+        auto const own = apply<ops::mul>(name + ".own", both(name + ".cosines", cosine), halves);
+        auto const y = apply<ops::add>(name + ".turned", own, apply<ops::mul>(name + ".others", sines, other));
+        return reshape(name, reshape(name + ".whole", y, {0, 0, 0, width()}), {0, 0, -1});
     }
 
     value_id heads_first(std::string const& name, value_id x, std::int64_t heads) {
@@ -143,22 +142,26 @@ private:
         auto const bias = mask(of(".mask"));
         auto const scale =
             net_.constant(tensor::scalar(static_cast<float>(std::sqrt(static_cast<double>(width())))), of(".scale"));
-        // Heads of queries that share one of keys stand side by side.
+        // Heads of queries that share one of keys are rows of a matrix for one token, else matrices of their own.
         auto const each = o_.heads / o_.key_heads;
-        auto const grouped =
-            each == 1 ? q : reshape(of(".q.grouped"), q, {o_.batch, o_.key_heads, each, o_.tokens, width()});
+        auto const apart = each != 1 && o_.tokens != 1;
+        ints grouped{0, o_.key_heads, each};
+        if (apart) grouped.push_back(o_.tokens);
+        grouped.push_back(width());
+        auto const queries = each == 1 ? q : reshape(of(".q.grouped"), q, grouped);
         auto const shared = [&](std::string const& what, value_id of_heads) {
-            return each == 1 ? of_heads : net_.apply<ops::unsqueeze>(what, {of_heads}, {.axes = {2}});
+            return apart ? net_.apply<ops::unsqueeze>(what, {of_heads}, {.axes = {2}}) : of_heads;
         };
         auto const keys = shared(of(".k.shared"), cache.key), values = shared(of(".v.shared"), cache.value);
-        auto const turned_keys = transpose(of(".k.turned"), keys, each == 1 ? ints{0, 1, 3, 2} : ints{0, 1, 2, 4, 3});
-        auto const products = apply<ops::mat_mul>(of(".products"), grouped, turned_keys);
+        auto const turned_keys = transpose(of(".k.turned"), keys, apart ? ints{0, 1, 2, 4, 3} : ints{0, 1, 3, 2});
+        auto const products = apply<ops::mat_mul>(of(".products"), queries, turned_keys);
         auto const scores = apply<ops::div>(of(".scores"), products, scale);
         auto const shares =
             net_.apply<ops::softmax>(of(".softmax"), {apply<ops::add>(of(".masked"), scores, bias)}, {.axis = -1});
-        auto const context = apply<ops::mat_mul>(of(".context"), shares, values);
-        auto y = transpose(of(".beside"), context, each == 1 ? ints{0, 2, 1, 3} : ints{0, 3, 1, 2, 4});
-        y = reshape(name, y, {0, 0, -1});
+        auto y = apply<ops::mat_mul>(of(".context"), shares, values);
+        auto const as_rows = each != 1 && !apart;
+        if (!as_rows) y = transpose(of(".beside"), y, apart ? ints{0, 3, 1, 2, 4} : ints{0, 2, 1, 3});
+        y = reshape(name, y, as_rows ? ints{0, 1, -1} : ints{0, 0, -1});
         return linear(of(".o_proj"), y, o_.hidden);
     }
 
