@@ -55,7 +55,7 @@ TEST_CASE("the decoder has blocks of SmolLM2-135M, a cache of each, and as many 
     CHECK(count<ops::mat_mul>(g) == 8 * 9);
     CHECK(count<ops::softmax>(g) == 8);
     CHECK(count<ops::sigmoid>(g) == 8);
-    CHECK(type_of(g, "model.layers.3.self_attn.softmax") == "f32[1,9,1,128]");
+    CHECK(type_of(g, "model.layers.3.self_attn.softmax") == "f32[1,3,3,128]"); // three queries of each head of keys
     CHECK(type_of(g, "model.layers.7.mlp.gated") == "f32[1,1,1536]");
     // 30 blocks, the last normalisation, and an embedding of 49152 words that is the classifier too.
     auto const one = parameters(models::decoder({.layers = 1})), two = parameters(models::decoder({.layers = 2}));

@@ -248,10 +248,13 @@ private:
             std::int64_t box;
         };
         std::vector<candidate> candidates;
-        candidates.reserve(scores.size());
-        for (std::size_t i = 0; i < scores.size(); ++i)
-            if (!least_ || scores[i] > *least_)
-                candidates.push_back({ordered_word(scores[i]), static_cast<std::int64_t>(i)});
+        candidates.resize(scores.size());
+        std::size_t count = 0; // no branch decides: each second score may be too low
+        for (std::size_t i = 0; i < scores.size(); ++i) {
+            candidates[count] = {ordered_word(scores[i]), static_cast<std::int64_t>(i)};
+            count += !least_ || scores[i] > *least_;
+        }
+        candidates.resize(count);
         auto const after = [](candidate const& a, candidate const& b) { // of equal scores the first box comes first
             return a.score != b.score ? a.score < b.score : a.box > b.box;
         };

@@ -26,6 +26,8 @@ GSUB_LAZY_BODY attention_config default_config(attention_shape const& shape, isa
     auto const fit = std::max<std::int64_t>(elements / (2 * shape.s), 1);
     attention_config c;
     c.rows = std::min(shape.m, std::max<std::int64_t>(std::min(fit, few), 16));
+    auto const parts = (shape.m + c.rows - 1) / c.rows;
+    c.rows = (shape.m + parts - 1) / parts; // no part of few rows at the end
     auto const vectors = [&](std::int64_t columns) { return (columns + isa.lanes() - 1) / isa.lanes(); };
     c.scores = best_tile(c.rows, vectors(shape.s), isa, {.max_vectors = 8, .steps = shape.k});
     c.values = best_tile(c.rows, vectors(shape.n), isa, {.max_vectors = 8, .steps = shape.s});

@@ -98,9 +98,9 @@ private:
             return net_.apply<ops::unsqueeze>(of, {v}, {.axes = {3}});
         };
         auto const off = net_.constant(tensor::from<float>({2, 1}, {-1, 1}), name + ".signs");
-        auto const sines = apply<ops::mul>(name + ".signed_sines", both(name + ".sines", sine), off);
-        auto const own = apply<ops::mul>(name + ".own", both(name + ".cosines", cosine), halves);
-        auto const y = apply<ops::add>(name + ".turned", own, apply<ops::mul>(name + ".others", sines, other));
+        auto const sines = apply<ops::mul>(name + ".sin.signed", both(name + ".sin.halves", sine), off);
+        auto const own = apply<ops::mul>(name + ".cos.own", both(name + ".cos.halves", cosine), halves);
+        auto const y = apply<ops::add>(name + ".turned", own, apply<ops::mul>(name + ".sin.others", sines, other));
         return reshape(name, reshape(name + ".whole", y, {0, 0, 0, width()}), {0, 0, -1});
     }
 
