@@ -16,6 +16,9 @@
 #endif
 #include <gsub/core/format.hpp>
 #include <gsub/driver/build.hpp>
+#ifdef GSUB_BENCH_JIT
+#include <gsub/driver/jit.hpp>
+#endif
 #include <gsub/io/npy.hpp>
 #include <gsub/io/onnx_import.hpp>
 
@@ -45,10 +48,17 @@ json timed(double seconds, F&& run) {
 class loaded_model {
 public:
     explicit loaded_model(json const& request)
-        : built_(build(io::load_onnx(request["load"].get<std::string>()).value(), host()).value()),
+        : built_(build(io::load_onnx(request["load"].get<std::string>()).value(), host(), options()).value()),
           context_(built_.make_context()) {
         for (auto const& file : request["inputs"]) inputs_.push_back(io::load_npy(file.get<std::string>()).value());
         outputs_ = built_.make_outputs();
+    }
+    static build_options options() {
+        build_options made;
+#ifdef GSUB_BENCH_JIT
+        made.emitter = &jit_emitter;
+#endif
+        return made;
     }
     void run() { built_.run(context_, inputs_, outputs_, alone_).value(); }
     json first_run(std::string const& folder) {
