@@ -4,6 +4,7 @@
 #include <gsub/eval/evaluate_index.hpp>
 #include <gsub/eval/impl/evaluate_tensor.ipp>
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <numeric>
@@ -212,25 +213,27 @@ private:
         c.area = (c.high[0] - c.low[0]) * (c.high[1] - c.low[1]);
         return c;
     }
-    // Boxes that are kept, a number of all of them side by side.
+    // Boxes that are kept, a number of some of them side by side; those that fill up have no area.
     class kept_boxes {
     public:
         explicit kept_boxes(T most) : most_(most) {}
         void add(corners const& c) {
             T const numbers[] = {c.low[0], c.low[1], c.high[0], c.high[1], c.area};
-            for (std::size_t i = 0; i < 5; ++i) of_[i].push_back(numbers[i]);
+            if (count_ % few == 0) groups_.emplace_back();
+            for (std::size_t i = 0; i < 5; ++i) groups_.back()[i][count_ % few] = numbers[i];
+            ++count_;
         }
-        // Whether a box shares more than a part of what it and one of these cover; looked at a few at once.
+        // Whether a box shares more than a part of what it and one of these cover.
         [[nodiscard]] bool overlap(corners const& a) const {
             if (!(a.area > 0)) return false;
-            constexpr std::size_t few = 16;
-            for (std::size_t from = 0, count = of_[0].size(); from < count; from += few) {
-                bool any = false;
-                for (std::size_t i = from; i < std::min(from + few, count); ++i) {
-                    auto const height = std::min(a.high[0], of_[2][i]) - std::max(a.low[0], of_[0][i]),
-                               width = std::min(a.high[1], of_[3][i]) - std::max(a.low[1], of_[1][i]);
-                    auto const common = height * width, together = a.area + of_[4][i] - common;
-                    any |= (height > 0) & (width > 0) & (of_[4][i] > 0) & (together > 0) & (common / together > most_);
+            using mask = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>; // lanes as wide as numbers
+            for (auto const& g : groups_) {
+                mask any = 0;
+                for (std::size_t i = 0; i < few; ++i) {
+                    auto const height = lesser(a.high[0], g[2][i]) - greater(a.low[0], g[0][i]),
+                               width = lesser(a.high[1], g[3][i]) - greater(a.low[1], g[1][i]);
+                    auto const common = height * width, together = a.area + g[4][i] - common;
+                    any |= (height > 0) & (width > 0) & (g[4][i] > 0) & (together > 0) & (common / together > most_);
                 }
                 if (any) return true;
             }
@@ -238,8 +241,12 @@ private:
         }
 
     private:
+        static constexpr std::size_t few = 16;
+        static T lesser(T a, T b) { return b < a ? b : a; }
+        static T greater(T a, T b) { return a < b ? b : a; }
         T most_;
-        std::vector<T> of_[5];
+        std::size_t count_ = 0;
+        std::vector<std::array<std::array<T, few>, 5>> groups_;
     };
     // The boxes of a class, from the greatest score down: few are looked at of many, so that a heap gives them.
     std::vector<std::int64_t> select(std::span<T const> boxes, std::span<T const> scores) const {
@@ -248,13 +255,10 @@ private:
             std::int64_t box;
         };
         std::vector<candidate> candidates;
-        candidates.resize(scores.size());
-        std::size_t count = 0; // no branch decides: each second score may be too low
-        for (std::size_t i = 0; i < scores.size(); ++i) {
-            candidates[count] = {ordered_word(scores[i]), static_cast<std::int64_t>(i)};
-            count += !least_ || scores[i] > *least_;
-        }
-        candidates.resize(count);
+        candidates.reserve(scores.size());
+        for (std::size_t i = 0; i < scores.size(); ++i)
+            if (!least_ || scores[i] > *least_)
+                candidates.push_back({ordered_word(scores[i]), static_cast<std::int64_t>(i)});
         auto const after = [](candidate const& a, candidate const& b) { // of equal scores the first box comes first
             return a.score != b.score ? a.score < b.score : a.box > b.box;
         };
