@@ -479,6 +479,33 @@ TEST_CASE("outputs may be inputs, constants, or the same value several times") {
     CHECK(evaluate_graph(graph{}, {}).value().empty());
 }
 
+TEST_CASE("outputs are computed in memory that is given for them, where a node makes them as declared") {
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {4}, "x"), y = b.add<gsub::ops::relu>(x), z = b.add<gsub::ops::neg>(y);
+    b.outputs({z, x, y, z});
+    auto const inputs = random_inputs(g, 1);
+    auto const alone = evaluate_graph(g, inputs).value();
+    alignas(64) float memory[4][4] = {};
+    std::vector<tensor> into;
+    for (auto& row : memory) into.push_back(tensor::wrapping(dtype::f32, ints{4}, reinterpret_cast<std::byte*>(row)));
+    into[2] = {}; // none for y
+    evaluate_options options;
+    options.into = {into.data(), into.size()};
+    auto const r = evaluate_graph(g, inputs, options).value();
+    for (std::size_t i = 0; i < alone.size(); ++i) CHECK(same(r[i], alone[i]));
+    CHECK(r[0].raw().data() == reinterpret_cast<std::byte const*>(memory[0]));
+    CHECK(r[1].raw().data() == inputs[0].raw().data()); // no node makes it
+    CHECK(r[3].raw().data() == r[0].raw().data());
+    // Of another size, or with all in double precision: they have memory of their own.
+    std::vector<tensor> other{tensor::wrapping(dtype::f32, ints{3}, reinterpret_cast<std::byte*>(memory[0]))};
+    options.into = {other.data(), other.size()};
+    CHECK(same(evaluate_graph(g, inputs, options).value()[0], alone[0]));
+    std::vector<tensor> narrow{tensor::wrapping(dtype::f32, ints{4}, reinterpret_cast<std::byte*>(memory[0]))};
+    options.into = {narrow.data(), narrow.size()}, options.compute = precision::f64;
+    CHECK(evaluate_graph(g, inputs, options).value()[0].element() == dtype::f64);
+}
+
 TEST_CASE("each node is reported with its results when it has run") {
     auto const g = random_graph::make(2, 20);
     struct seen {

@@ -5,8 +5,12 @@
 #include <gsub/ir/text.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <vector>
 
 namespace evaluate_index_test {
 
@@ -181,6 +185,72 @@ TEST_CASE("what is different makes the whole again") {
         CHECK(same(one<ops::reduce_sum>({.keepdims = false}, {all[3]}),
                    tensor::scalar(x.dims()[static_cast<std::size_t>(axis)])));
     }
+}
+
+TEST_CASE("of many elements the greatest are those that a sort puts first, in rows and in columns") {
+    random_stream r{5};
+    for (std::int64_t const kept : {1, 7, 300, 2000})
+        for (auto const largest : {true, false})
+            for (auto const columns : {false, true}) {
+                constexpr std::int64_t size = 2000;
+                CAPTURE(kept, largest, columns);
+                auto x = tensor::uninitialized(dtype::f32, columns ? ints{size, 3} : ints{3, size});
+                for (auto& v : x.mutable_data<float>()) // few different ones, in rising order at first
+                    v = r.below(50) == 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(r.below(900));
+                if (!columns) std::sort(x.mutable_data<float>().begin(), x.mutable_data<float>().begin() + size / 2);
+                auto const found =
+                    compute::all<ops::top_k>({.k = kept, .axis = columns ? 0 : 1, .largest = largest}, {x}, 2).value();
+                for (std::int64_t row = 0; row < 3; ++row) {
+                    auto const at = [&](tensor const& t, std::int64_t i) {
+                        return static_cast<std::size_t>(columns ? i * 3 + row : row * t.dims()[1] + i);
+                    };
+                    std::vector<std::int64_t> order(size);
+                    std::iota(order.begin(), order.end(), std::int64_t{0});
+                    std::stable_sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) {
+                        return gsub::detail::ranks_before(x.data<float>()[at(x, i)], x.data<float>()[at(x, j)],
+                                                          largest);
+                    });
+                    for (std::int64_t i = 0; i < kept; ++i)
+                        REQUIRE(found[1].data<std::int64_t>()[at(found[1], i)] == order[static_cast<std::size_t>(i)]);
+                }
+            }
+}
+
+TEST_CASE("of many boxes those are kept that overlap none before them") {
+    random_stream r{6};
+    constexpr std::int64_t count = 400;
+    auto boxes = tensor::uninitialized(dtype::f32, ints{1, count, 4});
+    auto scores = tensor::uninitialized(dtype::f32, ints{1, 1, count});
+    auto const b = boxes.mutable_data<float>(), s = scores.mutable_data<float>();
+    for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t d = 0; d < 2; ++d) {
+            b[4 * i + d] = static_cast<float>(r.uniform(0, 100));
+            b[4 * i + d + 2] = b[4 * i + d] + static_cast<float>(r.uniform(0, 12));
+        }
+        s[i] = static_cast<float>(r.below(60));
+    }
+    std::vector<std::size_t> order(count), want;
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return s[i] > s[j]; });
+    auto const side = [&](std::size_t i, std::size_t j, std::size_t d) {
+        return std::min(b[4 * i + d + 2], b[4 * j + d + 2]) - std::max(b[4 * i + d], b[4 * j + d]);
+    };
+    auto const area = [&](std::size_t i) { return side(i, i, 0) * side(i, i, 1); };
+    for (auto const i : order) {
+        if (!(s[i] > 3)) continue;
+        auto const kept = std::none_of(want.begin(), want.end(), [&](std::size_t j) {
+            if (!(side(i, j, 0) > 0 && side(i, j, 1) > 0)) return false;
+            auto const common = side(i, j, 0) * side(i, j, 1);
+            return common / (area(i) + area(j) - common) > 0.2f;
+        });
+        if (kept) want.push_back(i);
+    }
+    REQUIRE(want.size() > 40);
+    auto const found =
+        one<ops::non_max_suppression>({}, {boxes, scores, places({1}, {count}), f32({1}, {0.2f}), f32({1}, {3})});
+    REQUIRE(found.dims()[0] == static_cast<std::int64_t>(want.size()));
+    for (std::size_t i = 0; i < want.size(); ++i)
+        CHECK(found.data<std::int64_t>()[3 * i + 2] == static_cast<std::int64_t>(want[i]));
 }
 
 TEST_CASE("of boxes that overlap the better one stays") {

@@ -214,6 +214,12 @@ TEST_CASE("movements are those of single elements, bit for bit, for every type a
         random_stream r{11};
         movements all{*isa};
         for (int i = 0; i < 120; ++i) all.add(random_movement(r));
+        // Elements that stand several times one behind the other, in rows of any length.
+        for (auto const t : {dtype::f32, dtype::i32, dtype::f64, dtype::u8})
+            for (std::int64_t const times : {2, 3, 4})
+                for (std::int64_t const row : {1, 5, 8, 20, 33})
+                    all.add(copied_view(t, ints{3, 2, times, row, times}, {3 * 2 * row, 0, {2 * row, row, 0, 1, 0}}));
+        for (std::int64_t const row : {9, 70}) all.add(copied_view(dtype::f32, ints{row, 2}, {row, 0, {1, 0}}));
         for (auto const t : stored_dtypes) all.add(copied_view(t, ints{3, 37, 41}, {3 * 37 * 41, 0, {37 * 41, 1, 37}}));
         all.check();
     }

@@ -385,6 +385,8 @@ TEST_CASE("loads in any order of lanes are right, in vectors of any length") {
                 for (auto l = 0; l < lanes; ++l)
                     table.push_back(static_cast<std::int64_t>(
                         r.below(static_cast<std::uint64_t>(in_one_vector ? lanes : 3 * lanes + 1))));
+                if (seed % 5 == 3) // each element in two lanes
+                    for (auto l = 0; l < lanes; ++l) table[static_cast<std::size_t>(l)] = l / 2;
                 auto const row = in_one_vector ? lanes : 5;
                 loop::expression_builder e{"ordered"};
                 auto const i = e.spatial("i", 4), x = e.spatial("x", lanes);

@@ -344,6 +344,17 @@ TEST_CASE("lanes by which loads permute are read once, before the loops") {
     }
 }
 
+TEST_CASE("elements that stand in two lanes each are read without a table") {
+    for (auto const* isa : both) {
+        std::int64_t const l = isa->lanes();
+        auto code = copy_of(codegen::affine::of(1, l / 2), codegen::affine::of(1, l), *isa);
+        for (std::int64_t i = 0; i < l; ++i) code[0].order.push_back(i / 2);
+        auto const s = instructions_of(kernel_of({loop_of(1, 64, {block_of(code)})}, *isa), *isa).value();
+        CHECK(in_loops(s, instruction_class::shuffle) == 2);
+        CHECK(in_loops(s, instruction_class::load) == 0);
+    }
+}
+
 TEST_CASE("integers of 64 bits become numbers by one instruction where there is one") {
     for (auto const* isa : both) {
         auto const lanes = isa->lanes(8);

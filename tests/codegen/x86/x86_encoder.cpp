@@ -232,14 +232,16 @@ private:
             auto& table = made.tables.emplace_back();
             for (auto l = 0; l < lanes_; ++l) table.push_back(static_cast<std::uint32_t>(r_.below(20)));
         }
+        if (one_in(5)) i.op = machine_op::load_twice, i.lanes = lanes_, i.temporaries[0] = -1;
         i.constant_memory = i.op == machine_op::broadcast || (i.op == machine_op::load && i.lanes == lanes_);
         add(i);
         auto& to_fill = values[index(v)];
         for (std::size_t l = 0; l < index(lanes_); ++l)
-            to_fill[l] = i.op == machine_op::broadcast ? x[first]
-                         : l >= index(i.lanes)         ? 0
-                         : i.op == machine_op::gather  ? x[first + made.tables.back()[l]]
-                                                       : x[first + l];
+            to_fill[l] = i.op == machine_op::broadcast    ? x[first]
+                         : l >= index(i.lanes)            ? 0
+                         : i.op == machine_op::gather     ? x[first + made.tables.back()[l]]
+                         : i.op == machine_op::load_twice ? x[first + l / 2]
+                                                          : x[first + l];
     }
     void step() {
         constexpr machine_op ops[] = {
