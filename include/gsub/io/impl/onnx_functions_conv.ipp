@@ -1,10 +1,13 @@
-// ConvTranspose, as a convolution that makes all phases of its stride at once.
+// ConvTranspose, as a convolution that makes all phases of its stride at once, or as one for each phase.
 #pragma once
 
 #include <gsub/io/impl/function_writer.ipp>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace gsub::io::detail {
 
@@ -116,6 +119,89 @@ GSUB_INLINE value_id weight_of_phases(function_writer const& to, value_id weight
     return to.reshaped(to.make<ops::transpose>({.perm = order}, {w}), as_weight);
 }
 
+/// Phase of a transposed convolution along an axis: results p, p + stride, ... are a convolution with some of the taps.
+struct transposed_phase {
+    std::int64_t first = 0, taps = 0;   // of the weight, every stride-th one
+    std::int64_t before = 0, after = 0; // pads
+};
+// A phase for each result within a stride; nothing where one has no tap, or takes less than all of x.
+GSUB_INLINE std::optional<std::vector<transposed_phase>> phases_of(transposed_axis const& a) {
+    if (a.dilation != 1 || a.begin < 0 || a.result < 1) return std::nullopt;
+    auto const results = (a.result + a.stride - 1) / a.stride;
+    std::vector<transposed_phase> out;
+    for (std::int64_t p = 0; p < a.stride; ++p) {
+        transposed_phase f;
+        f.first = (p + a.begin) % a.stride;
+        auto const later = (p + a.begin) / a.stride; // elements of x that the first result is behind
+        f.taps = (a.kernel - f.first + a.stride - 1) / a.stride;
+        f.before = f.taps - 1 - later, f.after = results - a.size + later;
+        if (f.first >= a.kernel || f.before < 0 || f.after < 0) return std::nullopt;
+        out.push_back(f);
+    }
+    return out;
+}
+// Where phases have different numbers of taps, or begin apart, one convolution of all would have zeros for taps, and
+// results that are cut off: then each has its own, if there are few of them.
+GSUB_INLINE bool are_apart(std::vector<transposed_axis> const& axes) {
+    auto apart = false;
+    std::int64_t phases = 1;
+    for (auto const& a : axes) {
+        apart = apart || a.kernel % a.stride != 0 || a.begin != 0;
+        phases *= std::min<std::int64_t>(a.stride, 64);
+        if (phases > 16 || !phases_of(a)) return false;
+    }
+    return apart && phases > 1;
+}
+GSUB_INLINE value_id made_by_phases(function_writer const& to, value_id x, value_id weight, value_id bias,
+                                    std::vector<transposed_axis> const& axes, std::int64_t group) {
+    auto const spatial = axes.size();
+    auto const channels = to.size(weight, 0), per_group = to.size(weight, 1), made = group * per_group;
+    std::vector<std::vector<transposed_phase>> of;
+    for (auto const& a : axes) of.push_back(*phases_of(a));
+    std::vector<value_id> parts;
+    std::vector<std::size_t> at(spatial, 0); // the phase along each axis
+    for (auto more = true; more;) {
+        attributes_of<ops::conv> how;
+        how.group = group;
+        attributes_of<ops::slice> taps;
+        ints apart{group, channels / group, per_group}, order{0, 2, 1}, sizes{made, channels / group};
+        for (std::size_t i = 0; i < spatial; ++i) {
+            auto const& f = of[i][at[i]];
+            how.strides.push_back(1), how.dilations.push_back(1), how.pads.push_back(f.before);
+            taps.starts.push_back(f.first + (f.taps - 1) * axes[i].stride); // they run backwards
+            taps.ends.push_back(std::numeric_limits<std::int64_t>::min());
+            taps.axes.push_back(static_cast<std::int64_t>(2 + i)), taps.steps.push_back(-axes[i].stride);
+            apart.push_back(f.taps), sizes.push_back(f.taps), order.push_back(static_cast<std::int64_t>(3 + i));
+        }
+        for (std::size_t i = 0; i < spatial; ++i) how.pads.push_back(of[i][at[i]].after);
+        auto const chosen = to.reshaped(to.make<ops::slice>(taps, {weight}), apart);
+        std::vector<value_id> operands{x, to.reshaped(to.make<ops::transpose>({.perm = order}, {chosen}), sizes)};
+        if (bias.valid()) operands.push_back(bias);
+        parts.push_back(to.node().builder().add<ops::conv>(how, std::span<value_id const>{operands}));
+        more = false;
+        for (auto i = spatial; i-- > 0 && !more;) {
+            more = ++at[i] < of[i].size();
+            if (!more) at[i] = 0;
+        }
+    }
+    auto y = to.node().builder().add<ops::concat>({.axis = 1}, std::span<value_id const>{parts});
+    ints apart{0}, order{0, static_cast<std::int64_t>(1 + spatial)}, whole{0, made};
+    for (auto const& a : axes) apart.push_back(a.stride);
+    apart.push_back(made);
+    attributes_of<ops::slice> wanted;
+    for (std::size_t i = 0; i < spatial; ++i) {
+        auto const& a = axes[i];
+        auto const results = (a.result + a.stride - 1) / a.stride;
+        apart.push_back(results), whole.push_back(results * a.stride);
+        order.push_back(static_cast<std::int64_t>(2 + spatial + i)), order.push_back(static_cast<std::int64_t>(1 + i));
+        if (whole.back() == a.result) continue;
+        wanted.starts.push_back(0), wanted.ends.push_back(a.result);
+        wanted.axes.push_back(static_cast<std::int64_t>(2 + i)), wanted.steps.push_back(1);
+    }
+    y = to.reshaped(to.make<ops::transpose>({.perm = order}, {to.reshaped(y, apart)}), whole);
+    return wanted.axes.empty() ? y : to.make<ops::slice>(wanted, {y});
+}
+
 GSUB_INLINE value_id import_conv_transpose(onnx_import_context& cx) {
     function_writer const to{cx};
     auto const x = to.floating(0), weight = to.typed(1);
@@ -128,6 +214,7 @@ GSUB_INLINE value_id import_conv_transpose(onnx_import_context& cx) {
         cx.invalid(
             format_text("{} groups, weight {}, operand {}", group, to_string(cx.type(1)), to_string(cx.type(0))));
     auto const axes = read_transposed_axes(cx, to, x, weight);
+    if (are_apart(axes)) return made_by_phases(to, x, weight, cx.has(2) ? to.typed(2) : value_id{}, axes, group);
     auto const made = group * per_group;
     std::int64_t phases = 1;
     auto extends = false;
