@@ -60,7 +60,9 @@ public:
 #endif
         return made;
     }
-    void run() { built_.run(context_, inputs_, outputs_, alone_).value(); }
+    void run() {
+        built_.run(context_, inputs_, outputs_, alone_).value();
+    }
     json first_run(std::string const& folder) {
         run();
         for (std::size_t i = 0; i < outputs_.size(); ++i)
