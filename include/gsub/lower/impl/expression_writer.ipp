@@ -200,7 +200,6 @@ private:
     }
 
     // ---- operands
-
     std::optional<scalar> operand(scalar_builder& b, value_id v) {
         if (auto const* const known = known_.find(v)) {
             if (!rows_alone_ && frame_.stands_first(g_.type(v))) return std::nullopt;
