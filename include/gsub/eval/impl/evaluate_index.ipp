@@ -255,10 +255,15 @@ private:
             std::int64_t box;
         };
         std::vector<candidate> candidates;
-        candidates.reserve(scores.size());
-        for (std::size_t i = 0; i < scores.size(); ++i)
-            if (!least_ || scores[i] > *least_)
-                candidates.push_back({ordered_word(scores[i]), static_cast<std::int64_t>(i)});
+        std::vector<std::size_t> which(scores.size()); // without a branch: each second score may be too low
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < scores.size(); ++i) {
+            which[count] = i;
+            count += !least_ || scores[i] > *least_;
+        }
+        candidates.reserve(count);
+        for (auto const i : std::span{which}.first(count))
+            candidates.push_back({ordered_word(scores[i]), static_cast<std::int64_t>(i)});
         auto const after = [](candidate const& a, candidate const& b) { // of equal scores the first box comes first
             return a.score != b.score ? a.score < b.score : a.box > b.box;
         };
