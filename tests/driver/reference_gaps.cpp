@@ -138,6 +138,19 @@ TEST_CASE("a choice among numbers, or by one, has kernels") {
         return %6, %7, %8
     })");
 }
+TEST_CASE("a choice that a constant decides is what it chooses, in the chain of a product too") {
+    using namespace gsub;
+    for (auto const first : {false, true}) {
+        graph g;
+        graph_builder b{g};
+        auto const x = b.input(dtype::f32, {5, 9}, "x"), w = b.input(dtype::f32, {9, 8}, "w"),
+                   v = b.input(dtype::f32, {1}, "v");
+        auto const sum = b.add<ops::add>(b.add<ops::mat_mul>(x, w), v);
+        auto const which = b.constant(tensor::from<bool>({1}, {first}));
+        b.outputs({b.add<ops::where>(which, sum, v)});
+        reference_gaps_test::has_kernels(g);
+    }
+}
 TEST_CASE("the sum of a mean of integers does not wrap around") {
     using namespace reference_gaps_test;
     for (auto const t :

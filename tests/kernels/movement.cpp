@@ -180,6 +180,12 @@ movement_shape random_movement(random_stream& r) {
     }
     case 2: {
         auto const axis = r.below(dims.size());
+        if (r.below(3) == 0) {
+            ints chosen;
+            for (std::size_t d = 0; d < dims.size(); ++d)
+                chosen.push_back(1 + below(r, d == axis ? 9 : dims[d])); // no larger but along the axis
+            return gathered_elements(type, dims, chosen, axis, r.below(2) ? dtype::i32 : dtype::i64);
+        }
         return gathered_entries(type, dims, axis, 1 + below(r, 30), r.below(2) ? dtype::i32 : dtype::i64);
     }
     case 3: {

@@ -22,11 +22,11 @@ constexpr std::int64_t since_by_fields() noexcept {
     if (op_set<ops::softplus, ops::softsign, ops::mat_mul, ops::lrn, ops::global_average_pool, ops::identity,
                ops::gather, ops::flatten, ops::logical_not>::contains<Op>)
         return 1;
-    if (op_set<ops::relu, ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::neg, ops::abs, ops::reciprocal,
-               ops::floor, ops::ceil, ops::leaky_relu, ops::elu, ops::hard_sigmoid>::contains<Op>)
+    if (op_set<ops::sigmoid, ops::tanh, ops::sqrt, ops::exp, ops::log, ops::neg, ops::abs, ops::reciprocal, ops::floor,
+               ops::ceil, ops::leaky_relu, ops::elu, ops::hard_sigmoid>::contains<Op>)
         return 6;
-    if (op_set<ops::add, ops::sub, ops::mul, ops::div, ops::gemm, ops::logical_and, ops::logical_or, ops::logical_xor,
-               ops::sin, ops::cos, ops::tan, ops::asin, ops::acos, ops::atan>::contains<Op>)
+    if (op_set<ops::gemm, ops::logical_and, ops::logical_or, ops::logical_xor, ops::sin, ops::cos, ops::tan, ops::asin,
+               ops::acos, ops::atan>::contains<Op>)
         return 7;
     if (op_set<ops::erf, ops::sinh, ops::cosh, ops::asinh, ops::acosh, ops::atanh>::contains<Op>) return 9;
     if (op_set<ops::mat_mul_integer>::contains<Op>) return 10;
@@ -71,6 +71,12 @@ struct onnx_by_element
 
 } // namespace detail
 
+template <operation Op>
+requires(op_set<ops::add, ops::sub, ops::mul, ops::div>::contains<Op>) struct onnx_traits<Op>
+    : detail::onnx_by_element<detail::element_opsets{7, 7, 13, 7, 14}> {
+};
+template <>
+struct onnx_traits<ops::relu> : detail::onnx_by_element<detail::element_opsets{6, 6, 13, 14, 14}> {};
 template <>
 struct onnx_traits<ops::equal> : detail::onnx_by_element<detail::element_opsets{11, 11, 13, 7, 11}> {};
 template <>

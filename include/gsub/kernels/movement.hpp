@@ -67,6 +67,11 @@ GSUB_LAZY [[nodiscard]] movement_shape concatenated_views(dtype element, std::sp
 /// Gather of entries along an axis of a row-major array of `dims`, chosen by `count` integers.
 GSUB_LAZY [[nodiscard]] movement_shape gathered_entries(dtype element, std::span<std::int64_t const> dims,
                                                         std::size_t axis, std::int64_t count, dtype integers);
+/// Gather of elements along an axis of a row-major array of `dims`: each of the integers, an array of `chosen`, which
+/// has as many dimensions and is no larger along the others, chooses the entry of the element where it stands.
+GSUB_LAZY [[nodiscard]] movement_shape gathered_elements(dtype element, std::span<std::int64_t const> dims,
+                                                         std::span<std::int64_t const> chosen, std::size_t axis,
+                                                         dtype integers);
 
 /// Padding mode: what the border holds.
 enum class padding_mode : std::uint8_t { constant, edge, reflect };

@@ -25,6 +25,7 @@ GSUB_LAZY [[nodiscard]] bool lower_view(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_concat(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_split(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_gather(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_gather_elements(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_pad(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_fill(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_shape(kernel_builder& b, node_id n);
@@ -100,6 +101,10 @@ struct lowering<ops::split> {
 template <>
 struct lowering<ops::gather> {
     GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_gather(b, n); }
+};
+template <>
+struct lowering<ops::gather_elements> {
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_gather_elements(b, n); }
 };
 template <>
 struct lowering<ops::pad> {

@@ -117,14 +117,31 @@ GSUB_INLINE value_id import_mean(onnx_import_context& cx) {
     return to.div(y, to.number(static_cast<double>(cx.operands()), y));
 }
 
-// By powers of two, which wrap around to 0 where a shift is as wide as the type.
+// Two to the power of an integer, a bit of it after the other; 0 where it is below 0 or as wide as the type.
+GSUB_INLINE value_id power_of_two(function_writer const& to, value_id by) {
+    auto const type = to.element(by);
+    auto const width = 8 * static_cast<std::int64_t>(byte_size(type));
+    auto const number = [&](std::int64_t v) { return to.integer(v, type); };
+    auto rest = by;
+    value_id power{};
+    for (auto bit = width / 2; bit > 0; bit /= 2) {
+        auto const small = to.make<ops::less>(rest, number(bit));
+        auto const factor = to.select(small, number(1), number(std::int64_t{1} << bit));
+        power = power.valid() ? to.mul(power, factor) : factor;
+        if (bit > 1) rest = to.sub(rest, to.select(small, number(0), number(bit)));
+    }
+    auto within = to.make<ops::less>(by, number(width));
+    if (info(type).is_signed) within = to.make<ops::logical_and>(within, to.make<ops::less>(number(-1), by));
+    return to.select(within, power, number(0));
+}
+// By powers of two, which are 0 where a shift is as wide as the type.
 GSUB_INLINE value_id import_bit_shift(onnx_import_context& cx) {
     function_writer const to{cx};
     auto const direction = cx.text("direction").value_or("");
     if (direction != "LEFT" && direction != "RIGHT") cx.invalid(format_text("direction {}", quoted{direction}));
     auto const x = to.typed(0), by = to.typed(1);
     if (!is_integer(to.element(x))) cx.unsupported(format_text("element type {}", to_string(to.element(x))));
-    auto const power = to.make<ops::pow>(to.number(2, x), by);
+    auto const power = power_of_two(to, by);
     if (direction == "LEFT") return to.mul(x, power);
     if (!info(to.element(x)).is_signed) return to.div(x, power);
     // Numbers below 0 round down: they are shifted as what they are one short of.

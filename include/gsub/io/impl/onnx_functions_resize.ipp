@@ -76,7 +76,7 @@ private:
             auto const region = (a.end - a.begin) * (from - 1);
             return a.begin * (from - 1) + (width == 1 ? region / 2 : i * region / (width - 1));
         }
-        if (place_ == "pytorch_half_pixel" && width == 1) return -0.5;
+        if (place_ == "pytorch_half_pixel" && a.to == 1) return width == 1 ? -0.5 : 0;
         auto const centred =
             place_ == "half_pixel_symmetric" ? from / 2 * (1 - static_cast<double>(a.to) / width) : 0.0;
         return centred + (i + 0.5) / a.scale - 0.5;

@@ -196,6 +196,22 @@ GSUB_LAZY_BODY movement_shape gathered_entries(dtype element, std::span<std::int
     return s;
 }
 
+GSUB_LAZY_BODY movement_shape gathered_elements(dtype element, std::span<std::int64_t const> dims,
+                                                std::span<std::int64_t const> chosen, std::size_t axis,
+                                                dtype integers) {
+    auto const from = array_view::contiguous(dims);
+    auto s = empty_movement(element, chosen);
+    s.kind = movement_kind::gather;
+    s.arrays = {from.elements};
+    auto box = detail::box_along(s.dims, chosen.size(), 0, 0);
+    box.array = 0;
+    box.strides = from.strides;
+    box.strides[axis] = 0;
+    s.boxes.push_back(std::move(box));
+    s.chosen = chosen_entries{integers, array_view::contiguous(chosen), dims[axis], from.strides[axis]};
+    return s;
+}
+
 GSUB_LAZY_BODY movement_shape padded_view(dtype element, std::span<std::int64_t const> dims, array_view const& from,
                                           std::span<std::int64_t const> before, std::span<std::int64_t const> after,
                                           padding_mode kind, std::uint64_t fill, std::optional<array_view> filling) {

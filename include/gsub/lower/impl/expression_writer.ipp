@@ -132,7 +132,7 @@ public:
             v && ops_.size() <= most_operations) {
             // Rounded after each operator, so that it makes no difference which of them share a kernel.
             auto const result = cast(*v, g_.type({n, 0}).element);
-            if (auto const number = b.number_of(result)) {
+            if (auto const number = b.number_of(result); number && (rows_ || is_last(*number))) {
                 known_.set({n, 0}, {*number, result.type()});
                 nodes_.push_back(n);
                 return true;
@@ -197,6 +197,11 @@ private:
         if (v == product_mark) return 0;
         auto const first = begins_ ? 1 : 0;
         return first + (v < op_mark ? v : v - op_mark + static_cast<number_id>(arrays_.size()));
+    }
+
+    // Whether a value is that of a chain, of which the last operation counts.
+    [[nodiscard]] bool is_last(number_id v) const {
+        return v == (ops_.empty() ? product_mark : op_mark + static_cast<number_id>(ops_.size()) - 1);
     }
 
     // ---- operands

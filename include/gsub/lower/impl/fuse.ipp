@@ -66,6 +66,9 @@ GSUB_LAZY_BODY bool lower_split(kernel_builder& b, node_id n) {
 GSUB_LAZY_BODY bool lower_gather(kernel_builder& b, node_id n) {
     return fuse_gather(b, n);
 }
+GSUB_LAZY_BODY bool lower_gather_elements(kernel_builder& b, node_id n) {
+    return fuse_gather_elements(b, n);
+}
 GSUB_LAZY_BODY bool lower_pad(kernel_builder& b, node_id n) {
     return fuse_pad(b, n);
 }

@@ -137,6 +137,20 @@ GSUB_LAZY [[nodiscard]] bool fuse_gather(kernel_builder& b, node_id n) {
     return true;
 }
 
+// Elements chosen by an integer each.
+GSUB_LAZY [[nodiscard]] bool fuse_gather_elements(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const x = g.operand(n, 0), index = g.operand(n, 1);
+    auto const &in = g.type(x), &at = g.type(index);
+    if (*in.elements() == 0 || *at.elements() == 0 || (at.element != dtype::i32 && at.element != dtype::i64))
+        return false;
+    auto const axis = along(g.attributes<ops::gather_elements>(n).axis, in);
+    auto shape = kernels::gathered_elements(in.element, in.sizes(), at.sizes(), axis, at.element);
+    b.add({&n, 1},
+          {.computes = std::move(shape), .operands = {b.whole(x), b.whole(index)}, .results = {b.result({n, 0})}});
+    return true;
+}
+
 GSUB_LAZY [[nodiscard]] bool fuse_pad(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto const x = g.operand(n, 0);
