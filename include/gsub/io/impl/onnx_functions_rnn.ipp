@@ -152,7 +152,7 @@ private:
         x = time_first(to_.widened(x));
         steps_ = to_.size(x, 0), batch_ = to_.size(x, 1), inputs_ = to_.size(x, 2);
         hidden_ = to_.size(recurrence_, 2);
-        auto const rows = gates() * hidden_;
+        auto const rows = to_.product({gates(), hidden_});
         if (cx_.integer("hidden_size").value_or(hidden_) != hidden_ || to_.size(weights_, 0) != directions_ ||
             to_.size(weights_, 1) != rows || to_.size(weights_, 2) != inputs_ ||
             to_.size(recurrence_, 0) != directions_ || to_.size(recurrence_, 1) != rows)
@@ -160,9 +160,10 @@ private:
                                     to_string(cx_.type(0))));
         constexpr std::int64_t most = 4096;
         if (steps_ == 0) cx_.unsupported("a sequence without steps");
-        if (steps_ * directions_ > most)
-            cx_.unsupported(format_text("{} steps; at most {} are written one by one", steps_ * directions_, most));
-        all_steps_ = to_.make<ops::reshape>(attributes_of<ops::reshape>::to({steps_ * batch_, inputs_}), {x});
+        if (auto const steps = to_.product({steps_, directions_}); steps > most)
+            cx_.unsupported(format_text("{} steps; at most {} are written one by one", steps, most));
+        auto const pieces = to_.product({steps_, batch_});
+        all_steps_ = to_.make<ops::reshape>(attributes_of<ops::reshape>::to({pieces, inputs_}), {x});
         if (!cx_.has(4)) return;
         auto const known = cx_.known_ints(4);
         if (known && std::ranges::all_of(*known, [&](auto length) { return length == steps_; })) return;
