@@ -210,6 +210,11 @@ TEST_CASE("the operator set is the oldest from 13 on that can say what the graph
     graph_builder b{newer};
     b.outputs({b.add<ops::reshape>({.shape = {0}, .allow_zero = true}, {b.input(dtype::f32, {0}, "x")})});
     CHECK(opset(newer) == 14);
+    graph narrow; // arithmetic on integers of 8 and 16 bits, which came later than on others
+    graph_builder of_bytes{narrow};
+    auto const bytes = of_bytes.input(dtype::u8, {2}, "x");
+    of_bytes.outputs({of_bytes.add<ops::mul>(bytes, bytes)});
+    CHECK(opset(narrow) == 14);
     auto const v = model_checks::verdict_of(io::to_onnx(newer, {.opset = 13}));
     CHECK(model_checks::says(v, errors::no_form_in_files, "needs operator set 14"));
 }

@@ -221,6 +221,10 @@ TEST_CASE("images are resized by any filter, at any place") {
     CHECK(near(resized({w::word("mode", "linear"), w::word("coordinate_transformation_mode", "align_corners")},
                        {none, none, sizes(7)}),
                floats({1, 1, 1, 7}, {1, 1.5f, 2, 2.5f, 3, 3.5f, 4})));
+    // One result is at the first element, where it is not all that the scale makes.
+    CHECK(near(resized({w::word("mode", "linear"), w::word("coordinate_transformation_mode", "pytorch_half_pixel")},
+                       {none, factor(0.4f)}),
+               floats({1, 1, 1, 1}, {1})));
     // A filter over all that becomes one element.
     CHECK(near(resized({w::word("mode", "linear"), w::integer("antialias", 1)}, {none, none, sizes(1)}),
                floats({1, 1, 1, 1}, {2.5f})));
