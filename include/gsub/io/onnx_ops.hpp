@@ -76,7 +76,7 @@ requires(op_set<ops::add, ops::sub, ops::mul, ops::div>::contains<Op>) struct on
     : detail::onnx_by_element<detail::element_opsets{7, 7, 13, 7, 14}> {
 };
 template <>
-struct onnx_traits<ops::relu> : detail::onnx_by_element<detail::element_opsets{6, 6, 13, 14, 14}> {};
+struct onnx_traits<ops::relu> : detail::onnx_by_element<detail::element_opsets{6, 6, 13, 6, 14}> {};
 template <>
 struct onnx_traits<ops::equal> : detail::onnx_by_element<detail::element_opsets{11, 11, 13, 7, 11}> {};
 template <>
