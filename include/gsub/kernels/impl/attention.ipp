@@ -6,6 +6,8 @@
 #include <gsub/kernels/impl/batch_axes.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -207,8 +209,11 @@ private:
     [[nodiscard]] loop::loop_nest exponentials() const {
         auto t = begin("exponentials");
         auto const row = rows(t).first, x = t.e.spatial("x", s_.s);
-        return end_row(
-            t.e.store(weights_, {row, x}, apply(s_.exponential, t.e.at(scores_, {row, x}) - t.e.at(maxima_, {row}))));
+        auto const power = apply(s_.exponential, t.e.at(scores_, {row, x}) - t.e.at(maxima_, {row}));
+        // Less than one over all keys, so that no sum of values is greater than the greatest of them; a power of two,
+        // which changes no digit.
+        auto const part = 1 / static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(s_.s)));
+        return end_row(t.e.store(weights_, {row, x}, power * t.e.constant(part)));
     }
     [[nodiscard]] loop::loop_nest shares() const {
         auto t = begin("shares");
