@@ -39,6 +39,19 @@ TEST_CASE("two products with a softmax between them are one kernel, transposes a
     CHECK(error_of(n.g, e) <= 1e-5);
 }
 
+TEST_CASE("values near the greatest number do not overflow before their shares are known") {
+    network n;
+    auto const none = n.net.constant(tensor::scalar(0.0f), "none"),
+               great = n.net.constant(tensor::scalar(3e38f), "great");
+    auto const values = n.net.add<ops::add>(n.net.add<ops::mul>(n.v, none), great);
+    auto const weights = n.net.add<ops::softmax>({.axis = 3}, {n.scores()});
+    n.net.output(n.net.add<ops::mat_mul>(weights, n.turned(values, {0, 2, 1, 3})), "y");
+    auto const e = built(n.g);
+    auto const found = kinds(e);
+    CHECK(std::find(found.begin(), found.end(), "attention") != found.end());
+    CHECK(error_of(n.g, e) <= 1e-5);
+}
+
 template <class Softmax, class Exp, class Tanh, class Erf>
 graph with_functions() {
     network n;

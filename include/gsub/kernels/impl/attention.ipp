@@ -210,7 +210,7 @@ private:
         auto t = begin("exponentials");
         auto const row = rows(t).first, x = t.e.spatial("x", s_.s);
         auto const power = apply(s_.exponential, t.e.at(scores_, {row, x}) - t.e.at(maxima_, {row}));
-        // Less than one over all keys, so that no sum of values is greater than the greatest of them; a power of two,
+        // At most one over all keys, so that no sum of values is greater than the greatest of them; a power of two,
         // which changes no digit.
         auto const part = 1 / static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(s_.s)));
         return end_row(t.e.store(weights_, {row, x}, power * t.e.constant(part)));
