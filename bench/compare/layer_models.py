@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 import operator_models
-from operator_models import BOOL, F32, I64, case, values, words
+from operator_models import F32, I64, case, values, words
 
 
 def add(operator, network, shape, build):
@@ -87,7 +87,7 @@ def attended():
     def heads_of(m, heads, key_heads, tokens, past, width, mask):
         m.opset = 23
         q, k, v = (m.input((1, n, tokens, width)) for n in (heads, key_heads, key_heads))
-        masks = [m.input((1, 1, 1, tokens), "normal")] if mask == "rows" else [m.input((tokens, tokens), dtype=BOOL)] if mask == "pairs" else [""]
+        masks = [m.input((1, 1, 1, tokens))] if mask == "rows" else [""]
         cache = [m.input((1, key_heads, past, width)) for _ in range(2)] if past else []
         found = m.add("Attention", q, k, v, *masks, *cache, results=3 if past else 1, is_causal=int(mask == "causal"))
         return found if past else [found]

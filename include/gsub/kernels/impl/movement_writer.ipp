@@ -117,7 +117,8 @@ private:
         if (bytes_ != 4 || s_.boxes.size() != 1 || s_.chosen || d < 1) return;
         auto& box = s_.boxes.front();
         auto const times = s_.dims[d], all = times * s_.dims[d - 1];
-        if ((times != 2 && times != 4) || all < isa.lanes(bytes_) || !whole(box, d) || !whole(box, d - 1)) return;
+        if ((times != 2 && times != 4) || !whole(box, d) || !whole(box, d - 1)) return;
+        if (all < isa.lanes(bytes_) || isa.lanes(bytes_) % times != 0) return;
         if (box.array < 0 || box.strides[d] != 0 || box.strides[d - 1] != 1) return;
         if (s_.target.strides[d] != 1 || s_.target.strides[d - 1] != times) return;
         times_ = times;
