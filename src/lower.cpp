@@ -22,6 +22,11 @@
 #include <gsub/lower/impl/kernel_layouts.ipp>
 #include <gsub/lower/impl/kernel_task.ipp>
 #include <gsub/lower/impl/layout.ipp>
+#include <gsub/lower/impl/legalize.ipp>
+#include <gsub/lower/impl/legalize_index.ipp>
+#include <gsub/lower/impl/legalize_nn.ipp>
+#include <gsub/lower/impl/legalize_product.ipp>
+#include <gsub/lower/impl/legalize_quantized.ipp>
 #include <gsub/lower/impl/lower_graph.ipp>
 #include <gsub/lower/impl/match_conv.ipp>
 #include <gsub/lower/impl/place_kernel.ipp>

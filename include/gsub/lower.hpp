@@ -12,6 +12,7 @@
 #include <gsub/lower/kernel_layouts.hpp>
 #include <gsub/lower/kernel_task.hpp>
 #include <gsub/lower/layout.hpp>
+#include <gsub/lower/legalize.hpp>
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/lower/lowering.hpp>
 #include <gsub/lower/lowering_rows.hpp>

@@ -3,6 +3,7 @@
 
 #include <gsub/lower/fuse.hpp>
 #include <gsub/lower/layout.hpp>
+#include <gsub/lower/legalize.hpp>
 #include <gsub/lower/schedule.hpp>
 #include <gsub/lower/select.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
@@ -43,11 +44,11 @@ struct lowering_options {
 /// of other values may be what data decide.
 GSUB_LAZY [[nodiscard]] std::vector<problem> open_inputs(any_graph const& g);
 
-/// Lowers a graph: binds the application's kernels, folds constants, alters layouts, then fuses, selects, lays out and
-/// schedules. A graph that is moved here is gone afterwards, so that weights can be freed as they are packed. Each
-/// stage is checked (`check`), and where the library `verifies_stages`, so is the graph behind every step before.
-/// *Errors* `unsupported` naming every operator that nothing computes, `open_inputs`, or weights beyond the limit;
-/// those of `runtime::bind_kernels` and of the passes.
+/// Lowers a graph: binds the application's kernels, folds constants, legalizes, alters layouts, then fuses, selects,
+/// lays out and schedules. A graph that is moved here is gone afterwards, so that weights can be freed as they are
+/// packed. Each stage is checked (`check`), and where the library `verifies_stages`, so is the graph behind every step
+/// before. *Errors* `unsupported` naming every operator that nothing computes, `open_inputs`, or weights beyond the
+/// limit; those of `runtime::bind_kernels` and of the passes.
 GSUB_LAZY [[nodiscard]] result<kernel_graph> lower_graph(any_graph g, eval_table evaluators, isa const& isa,
                                                          lowering_options const& options = {});
 

@@ -29,6 +29,22 @@ GSUB_LAZY [[nodiscard]] bool lower_gather_elements(kernel_builder& b, node_id n)
 GSUB_LAZY [[nodiscard]] bool lower_pad(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_fill(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_shape(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_bit_cast(kernel_builder& b, node_id n);
+
+// What stands for operators that no kernel computes.
+GSUB_LAZY [[nodiscard]] legal_values legalize_conv(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_mat_mul(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_gemm(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_einsum(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_batch_norm(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_batch_norm_training(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_dropout(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_quantize(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_dequantize(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_mat_mul_integer(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_qlinear_mat_mul(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_gather_nd(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_scatter_nd(any_graph& g, node_id n);
 
 } // namespace detail
 
@@ -36,11 +52,13 @@ template <>
 struct lowering<ops::conv> {
     GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_conv(b, n); }
     GSUB_LAZY static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_conv_row(s, n); }
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_conv(g, n); }
 };
 template <>
 struct lowering<ops::batch_norm> {
     GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_batch_norm(b, n); }
     GSUB_LAZY static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_batch_norm_row(s, n); }
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_batch_norm(g, n); }
 };
 template <>
 struct lowering<ops::max_pool> {
@@ -54,13 +72,17 @@ template <>
 struct lowering<ops::mat_mul> {
     GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_product(b, n); }
     GSUB_LAZY static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_product_row(s, n); }
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_mat_mul(g, n); }
 };
 template <>
-struct lowering<ops::gemm> : lowering<ops::mat_mul> {};
+struct lowering<ops::gemm> : lowering<ops::mat_mul> {
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_gemm(g, n); }
+};
 template <>
 struct lowering<ops::einsum> {
     GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_einsum(b, n); }
     GSUB_LAZY static kernel_group match(fusion_scope const& s, node_id n) { return detail::match_einsum_row(s, n); }
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_einsum(g, n); }
 };
 template <>
 struct lowering<ops::softmax> {
@@ -117,6 +139,45 @@ struct lowering<ops::fill> {
 template <>
 struct lowering<ops::shape> {
     GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_shape(b, n); }
+};
+
+template <>
+struct lowering<ops::bit_cast> {
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_bit_cast(b, n); }
+};
+template <>
+struct lowering<ops::batch_norm_training> {
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) {
+        return detail::legalize_batch_norm_training(g, n);
+    }
+};
+template <>
+struct lowering<ops::dropout> {
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_dropout(g, n); }
+};
+template <>
+struct lowering<ops::quantize> {
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_quantize(g, n); }
+};
+template <>
+struct lowering<ops::dequantize> {
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_dequantize(g, n); }
+};
+template <>
+struct lowering<ops::mat_mul_integer> {
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_mat_mul_integer(g, n); }
+};
+template <>
+struct lowering<ops::qlinear_mat_mul> {
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_qlinear_mat_mul(g, n); }
+};
+template <>
+struct lowering<ops::gather_nd> {
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_gather_nd(g, n); }
+};
+template <>
+struct lowering<ops::scatter_nd> {
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_scatter_nd(g, n); }
 };
 
 #ifdef GSUB_COMPILED

@@ -203,7 +203,7 @@ struct scalar_lowering<ops::cast> {
     }
 };
 template <>
-struct scalar_lowering<ops::bit_cast> { // registers hold numbers: bits are copied by the reference runtime
+struct scalar_lowering<ops::bit_cast> { // registers hold numbers: a kernel of its own copies the bits
     static scalar lower(scalar_builder& b, attributes_of<ops::bit_cast> const&, std::span<scalar const> x) {
         b.refuse();
         return x[0];

@@ -56,7 +56,8 @@ GSUB_LAZY bool lies_in_columns(row_reduction_shape const& p) {
         if (r.whole) return !r.strides.empty() && column(r.strides);
     return std::any_of(p.arrays.begin(), p.arrays.end(),
                        [&](auto& a) { return a.strides.back() && column(a.strides); }) &&
-           std::none_of(p.arrays.begin(), p.arrays.end(), [](auto& a) { return a.strides.back() == 1; });
+           std::none_of(p.arrays.begin(), p.arrays.end(),
+                        [](auto& a) { return a.strides.back() == 1 && a.strides[a.strides.size() - 2] != 0; });
 }
 // Columns in pieces of whole vectors, of which a thread keeps `kept` rows near it.
 GSUB_LAZY [[nodiscard]] std::int64_t columns_of_piece(std::int64_t columns, std::int64_t lanes, std::int64_t kept) {

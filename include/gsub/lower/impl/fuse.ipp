@@ -78,6 +78,9 @@ GSUB_LAZY_BODY bool lower_fill(kernel_builder& b, node_id n) {
 GSUB_LAZY_BODY bool lower_shape(kernel_builder& b, node_id n) {
     return fuse_shape(b, n);
 }
+GSUB_LAZY_BODY bool lower_bit_cast(kernel_builder& b, node_id n) {
+    return fuse_bits(b, n);
+}
 
 // A kernel of the application.
 GSUB_LAZY void fuse_external(kernel_builder& b, node_id n, std::shared_ptr<runtime::host_op const> own) {

@@ -186,9 +186,45 @@ GSUB_LAZY [[nodiscard]] bool add_product(kernel_builder& b, node_id n, kernels::
     return find_behind_product(b, n, shape, sum, add);
 }
 
+// A product of matrices of any type that kernels compute in: sums along rows.
+GSUB_LAZY [[nodiscard]] bool fuse_plain_product(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const x = g.operand(n, 0), y = g.operand(n, 1);
+    auto const &left = g.type(x), &out = g.type({n, 0});
+    auto const type = left.element;
+    if (!g.is<ops::mat_mul>(n) || left.rank() < 2 || g.type(y).rank() < 2 || loop::computed_in(type) != type ||
+        !computes(loop::scalar_op::add, type) || !computes(loop::scalar_op::multiply, type) || *out.elements() == 0 ||
+        *left.elements() == 0)
+        return false;
+    // Over the result's dimensions and the one that is summed, last.
+    auto const dims = out.sizes();
+    auto const rank = dims.size();
+    kernels::row_reduction_shape p;
+    p.dims.assign(dims.begin(), dims.end());
+    p.dims.push_back(left.dims[left.rank() - 1].size());
+    auto a = over_batches(b, x, rank, false), c = over_batches(b, y, rank, true);
+    a.access.insert(rank - 1, -1); // the columns
+    c.access.insert(rank - 2, -1); // the rows
+    for (auto v : {x, y}) {
+        auto view = kernels::array_view{*g.type(v).elements(), 0, {}};
+        view.strides.resize(p.dims.size(), 0);
+        view.element = type;
+        p.arrays.push_back(std::move(view));
+    }
+    scalar_builder e{p.ops, 2};
+    auto const sum = e.reduce(kernels::reduction_step::sum, e.value(0, type) * e.value(1, type));
+    p.results.push_back({*e.number_of(sum), false, {}});
+    kernel_op op{.operands = {std::move(a), std::move(c)}, .results = {b.result({n, 0})}};
+    op.frame.append(std::span<std::int64_t const>{p.dims.data(), p.dims.size()});
+    op.computes = std::move(p);
+    b.add({&n, 1}, std::move(op));
+    return true;
+}
+
 GSUB_LAZY [[nodiscard]] bool fuse_product(kernel_builder& b, node_id n) {
     auto const& g = b.graph();
     auto const x = g.operand(n, 0), y = g.operand(n, 1);
+    if (g.type(x).element != dtype::f32) return fuse_plain_product(b, n);
     if (g.type(x).element == dtype::f32 && g.type(y).element == dtype::f32 &&
         (g.type(x).rank() == 1 || g.type(y).rank() == 1))
         return fuse_vector_product(b, n);

@@ -84,6 +84,17 @@ GSUB_LAZY [[nodiscard]] bool fuse_view(kernel_builder& b, node_id n) {
     return true;
 }
 
+// The bits of elements, copied.
+GSUB_LAZY [[nodiscard]] bool fuse_bits(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const x = g.operand(n, 0);
+    auto const &in = g.type(x), &out = g.type({n, 0});
+    if (byte_size(in.element) != byte_size(out.element)) return false;
+    auto copy = kernels::copied_view(out.element, out.sizes(), kernels::array_view::contiguous(out.sizes()));
+    b.add({&n, 1}, {.computes = std::move(copy), .operands = {b.whole(x)}, .results = {b.result({n, 0})}});
+    return true;
+}
+
 // Pieces are views of what is split.
 GSUB_LAZY [[nodiscard]] bool fuse_split(kernel_builder& b, node_id n) {
     auto const& g = b.graph();

@@ -63,6 +63,14 @@ GSUB_LAZY [[nodiscard]] std::vector<problem> too_large(any_graph const& g) {
     return found;
 }
 
+GSUB_LAZY void fold_weights(any_graph& g, eval_table evaluators, lowering_options const& options) {
+    fold_options folding;
+    folding.max_weight_bytes = options.max_weight_bytes;
+    folding.dequantize = true;
+    folding.threads = options.threads;
+    fold_constants(g, evaluators, folding).value();
+}
+
 // Refuses what cannot be lowered, and folds constants.
 GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table evaluators,
                        lowering_options const& options) {
@@ -73,11 +81,7 @@ GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table
         throw error{std::move(missing)};
     if (auto open = open_inputs(g); !open.empty()) throw error{std::move(open)};
     if (auto large = too_large(g); !large.empty()) throw error{std::move(large)};
-    fold_options folding;
-    folding.max_weight_bytes = options.max_weight_bytes;
-    folding.dequantize = true;
-    folding.threads = options.threads;
-    fold_constants(g, evaluators, folding).value();
+    fold_weights(g, evaluators, options);
     if (own || !has_open_types(g)) return; // nodes that the application computes are named by their numbers
     // What was of unknown size before may be a constant now; types behind it say so.
     module m;
@@ -89,7 +93,7 @@ GSUB_LAZY void prepare(any_graph& g, runtime::bound_graph const* own, eval_table
     cx.threads = options.threads;
     static_cast<void>(run_pass(passes::dynamic_to_static{.types_alone = true}, m, cx).value());
     g = std::move(m.find("main")->body);
-    fold_constants(g, evaluators, folding).value();
+    fold_weights(g, evaluators, options);
 }
 
 // Costs lower the groups of a search by the thousand, so release builds verify kernel graphs alone.
@@ -157,6 +161,11 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, eval_table evaluato
         detail::prepare(g, own ? &*own : nullptr, evaluators, options);
         detail::check_behind("folding", g);
         std::vector<std::uint32_t> within(options.within.begin(), options.within.end());
+        auto const rows = detail::rows_or_own(options.rows, g);
+        if (options.generate && !rows.empty() && legalize(g, rows, within)) {
+            detail::check_behind("legalizing", g);
+            detail::fold_weights(g, evaluators, options);
+        }
         if (options.lay_out && options.generate && !passes::names_layouts(g)) {
             g = detail::laid_out_for_kernels(g, isa, own ? &*own : nullptr, within);
             detail::check_behind("laying out", g);
@@ -165,7 +174,7 @@ GSUB_LAZY_BODY result<kernel_graph> lower_graph(any_graph g, eval_table evaluato
         cx.laid_out = true;
         cx.evaluators = evaluators, cx.isa = &isa, cx.own = own ? &*own : nullptr;
         cx.branches = options.branches;
-        cx.rows = detail::rows_or_own(options.rows, g), cx.scalars = detail::rows_or_own(options.scalars, g);
+        cx.rows = rows, cx.scalars = detail::rows_or_own(options.scalars, g);
         cx.generate = options.generate, cx.group = options.group, cx.within = as_span(within);
         auto k = shown(fuse(g, cx));
         { auto const gone = std::move(g); } // its weights are those of the kernel graph from here on

@@ -1,0 +1,23 @@
+// legalize: replaces operators that no kernel computes by operators that kernels compute, the first step of lowering.
+#pragma once
+
+#include <gsub/ir/graph.hpp>
+#include <gsub/lower/lowering.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace gsub {
+
+/// Replaces operators by what their rows say (`lowering<Op>::legalize`), and what stands for them likewise, where all
+/// types are static and row-major. What stands for a node has its group in `within`, unless that is empty, and its
+/// names of a file. *Returns* whether anything was replaced. *Requires* a row for each operator of the graph's set.
+/// *Complexity* O(nodes + nodes added).
+GSUB_LAZY bool legalize(any_graph& g, std::span<lowering_row const> rows, std::vector<std::uint32_t>& within);
+
+} // namespace gsub
+
+#ifndef GSUB_COMPILED
+#include <gsub/lower/impl/legalize.ipp>
+#endif
