@@ -1,6 +1,7 @@
 // Small graphs whose operators were on the reference runtime, or worse, until random graphs found them.
 #include "built_graph.hpp"
 #include "catch.hpp"
+#include "lower/legal_graphs.hpp"
 #include <gsub/core/random.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/builder.hpp>
@@ -188,4 +189,51 @@ TEST_CASE("a dropout whose mode is told when it runs passes on at inference, and
     auto const refused = e.run(std::vector{values, tensor::scalar(true)});
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code() == error_code::unsupported);
+}
+TEST_CASE("operators for which others stand have kernels") {
+    using namespace reference_gaps_test;
+    for (auto const& [name, g] : legal_graphs::all()) {
+        INFO(name);
+        auto const e = built_graph::built(g);
+        auto const inputs = random_inputs(g, 1);
+        auto const want = evaluate_graph(g, inputs).value(), got = e.run(inputs).value();
+        for (std::size_t i = 0; i < want.size(); ++i) {
+            INFO("result " << i);
+            auto const half = want[i].element() == dtype::f16 || want[i].element() == dtype::bf16;
+            auto const d = compare(got[i], want[i]).value();
+            CHECK(d.same_specials);
+            CHECK(d.max_relative < (half ? 1e-2 : 1e-5));
+        }
+        for (auto const& kind : built_graph::kinds(e)) {
+            INFO(kind);
+            CHECK((!kind.starts_with("reference") || kind == "reference Conv" || kind == "reference ScatterND"));
+        }
+    }
+}
+TEST_CASE("an index of a row that is out of range is an error, though the place that it would name is not") {
+    using namespace reference_gaps_test;
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {2, 3, 4}, "x");
+    b.outputs({b.add<ops::gather_nd>({.batch_dims = 1}, {x, b.input(dtype::i64, {2, 1, 2}, "at")})});
+    auto const e = built_graph::built(g);
+    auto const values = random_inputs(g, 1)[0];
+    std::int64_t const dims[] = {2, 1, 2};
+    for (std::vector<std::int64_t> const& at :
+         {std::vector<std::int64_t>{0, 4, 0, 0}, {0, 0, 0, 5}, {3, 0, 0, 0}, {-4, 0, 0, 0}}) {
+        auto const made = e.run(std::vector{values, tensor::from(std::span{dims}, as_span(at))});
+        REQUIRE_FALSE(made);
+        CHECK(made.error().code() == error_code::invalid_input);
+    }
+    std::vector<std::int64_t> const good{-1, -4, 2, 3};
+    CHECK(e.run(std::vector{values, tensor::from(std::span{dims}, as_span(good))}));
+}
+TEST_CASE("a window of normalisation larger than all channels together takes them all") {
+    using namespace reference_gaps_test;
+    for (std::int64_t const size : {4, 5, 6, 7, 8, 1000}) {
+        graph g;
+        graph_builder b{g};
+        b.outputs({b.add<ops::lrn>({.size = size, .alpha = 0.5}, {b.input(dtype::f32, {1, 4, 3, 3}, "x")})});
+        has_kernels(g);
+    }
 }

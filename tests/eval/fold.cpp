@@ -240,6 +240,19 @@ TEST_CASE("weights whose sizes are found by computing them are bounded too") {
     CHECK(fold_constants(places, {.max_weight_bytes = 48}));
 }
 
+TEST_CASE("a weight of a size that is found by computing it, and that no reader takes, stays") {
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::i64, {1, 3}, "x");
+    auto const places = b.add<ops::non_zero>(b.constant(f32({4}, {1, 0, 2, 3})));
+    b.outputs({b.add<ops::reshape>({.shape = {2, -1, 3}}, {places}), b.add<ops::add>(x, places)});
+    CHECK(fold_constants(g));
+    CHECK(check(g, stage{}).empty());
+    auto const r = evaluate_graph(g, std::vector{tensor::zeros(dtype::i64, ints{1, 3})});
+    REQUIRE_FALSE(r);
+    CHECK(r.error().code() == error_code::invalid_input);
+}
+
 TEST_CASE("a small weight made from a huge intermediate tensor is refused, not computed") {
     auto g = with_weight([](graph_builder& b) {
         auto const huge = b.add<ops::fill>({.shape = {1 << 20, 1 << 16}, .value = 1}, std::span<value_id const>{});

@@ -17,7 +17,7 @@ struct local_response_norm_shape {
     dtype element = dtype::f32;
 
     [[nodiscard]] double operations() const noexcept {
-        return static_cast<double>(batch * channels * area) * static_cast<double>(2 * size + 20);
+        return static_cast<double>(batch * channels * area) * (2 * static_cast<double>(size) + 20);
     }
 };
 

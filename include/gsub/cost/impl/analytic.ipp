@@ -71,7 +71,9 @@ GSUB_INLINE double flops_of_einsum(any_graph const& g, node_id n) {
 
 template <class Pool>
 double flops_of_pool(any_graph const& g, node_id n) {
-    return elements(g, {n, 0}) * static_cast<double>(product(g.attributes<Pool>(n).kernel_shape));
+    auto total = elements(g, {n, 0});
+    for (auto const size : g.attributes<Pool>(n).kernel_shape) total *= static_cast<double>(size); // of a file: any
+    return total;
 }
 
 GSUB_INLINE double flops_by_category(any_graph const& g, node_id n) {

@@ -27,6 +27,39 @@ GSUB_INLINE result<std::vector<tensor>> compute_constants(any_graph const& g, ev
     return evaluate_graph(part.graph, table, {}, options);
 }
 
+namespace detail {
+// Whether a node is well-typed where values that it reads have the types of tensors.
+GSUB_INLINE bool takes_constants(any_graph const& g, node_id n, std::map<value_id, tensor const*> const& made) {
+    if (n == g.return_node() || g.op(n).category == op_category::opaque) return true;
+    small_vector<type_id, 8> types;
+    auto const operands = g.operands(n);
+    for (auto v : operands) {
+        auto const found = made.find(v);
+        types.push_back(found != made.end() ? type_id{found->second->type()} : v.valid() ? g.type_of(v) : type_id{});
+    }
+    infer_context cx{g.op(n), g.attributes(n), types, g.result_count(n)};
+    for (std::size_t i = 0; i < operands.size(); ++i)
+        if (!operands[i].valid()) cx.set_absent(i);
+    infer(g.operators(), g.row(n), cx);
+    return !cx.failed();
+}
+// Takes away values whose sizes, which are known by now, a reader does not take: what reads them fails when it runs.
+GSUB_INLINE void keep_well_typed(any_graph const& g, std::vector<value_id>& values, std::vector<tensor>& elements) {
+    std::map<value_id, tensor const*> made;
+    for (std::size_t i = 0; i < values.size(); ++i) made.emplace(values[i], &elements[i]);
+    auto kept = std::size_t{0};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        auto fits = true;
+        if (!g.type(values[i]).is_static())
+            g.for_each_use(values[i], [&](use u) { fits = fits && takes_constants(g, u.user, made); });
+        if (!fits) continue;
+        if (kept != i) values[kept] = values[i], elements[kept] = std::move(elements[i]);
+        ++kept;
+    }
+    values.resize(kept), elements.resize(kept);
+}
+} // namespace detail
+
 GSUB_INLINE void replace_by_constants(any_graph& g, std::span<value_id const> values, std::vector<tensor> elements) {
     auto const first_new = static_cast<std::uint32_t>(g.capacity());
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -87,6 +120,7 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, eval_table table, fold_opt
         total = 0;
         for (auto const& t : *values) total += t.size_bytes();
         if (total > options.max_weight_bytes) return refuse();
+        detail::keep_well_typed(g, frontier, *values);
     }
     replace_by_constants(g, frontier, std::move(*values));
     return {};

@@ -274,8 +274,11 @@ GSUB_LAZY [[nodiscard]] bool fuse_local_response_norm(kernel_builder& b, node_id
     if (!is_floating(in.element) || in.rank() < 2 || *in.elements() == 0) return false;
     auto const& a = g.attributes<ops::lrn>(n);
     auto const sizes = in.sizes();
+    // All channels are neighbours in a window of this size, as in a larger one.
+    auto const size = std::min(a.size, 2 * sizes[1] - 1);
+    auto const alpha = a.alpha / static_cast<double>(a.size) * static_cast<double>(size);
     kernels::local_response_norm_shape const s{
-        sizes[0], sizes[1], product(std::span{sizes}.subspan(2)), a.size, a.alpha, a.beta, a.bias, in.element};
+        sizes[0], sizes[1], product(std::span{sizes}.subspan(2)), size, alpha, a.beta, a.bias, in.element};
     b.add({&n, 1}, {.computes = s, .operands = {b.whole(x)}, .results = {b.result({n, 0})}});
     return true;
 }
