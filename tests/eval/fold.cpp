@@ -244,9 +244,8 @@ TEST_CASE("a weight of a size that is found by computing it, and that no reader 
     graph g;
     graph_builder b{g};
     auto const x = b.input(dtype::i64, {1, 3}, "x");
-    auto const places = b.add<ops::non_zero>(b.constant(f32({4}, {1, 0, 2, 3})));
-    b.outputs({b.add<ops::reshape>({.shape = {2, -1, 3}}, {places}), b.add<ops::add>(x, places)});
-    CHECK(fold_constants(g));
+    b.outputs({b.add<ops::add>(x, b.add<ops::non_zero>(b.constant(f32({4}, {1, 0, 2, 0}))))});
+    REQUIRE(fold_constants(g, {}));
     CHECK(check(g, stage{}).empty());
     auto const r = evaluate_graph(g, std::vector{tensor::zeros(dtype::i64, ints{1, 3})});
     REQUIRE_FALSE(r);

@@ -47,8 +47,10 @@ public:
     value_id indices(shape dims, std::vector<std::int64_t> const& sizes) {
         std::int64_t const count[] = {static_cast<std::int64_t>(sizes.size())};
         auto const most = b_->constant(tensor::from(std::span<std::int64_t const>{count}, as_span(sizes)));
-        auto const some = b_->add<ops::cast>({.to = dtype::i64}, {bytes(dtype::f32, dims)});
-        auto const from_start = b_->add<ops::remainder>(some, most);
+        auto const some = b_->add<ops::floor>(bytes(dtype::f32, dims));
+        auto const each = b_->add<ops::cast>({.to = dtype::f32}, {most});
+        auto const whole = b_->add<ops::mul>(b_->add<ops::floor>(b_->add<ops::div>(some, each)), each);
+        auto const from_start = b_->add<ops::cast>({.to = dtype::i64}, {b_->add<ops::sub>(some, whole)});
         auto const turned = b_->add<ops::less>(input(dtype::f32, dims), number(0));
         return b_->add<ops::where>(turned, b_->add<ops::sub>(from_start, most), from_start);
     }
