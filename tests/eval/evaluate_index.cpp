@@ -59,6 +59,10 @@ TEST_CASE("parts are read and written at the places that rows of indices name") 
                f32({2, 2, 2}, {3, 4, 5, 6, 4, 5, 6, 7})));
     auto const flags = tensor::from<bool>({2, 1}, {true, false});
     CHECK(same(one<ops::gather_nd>({}, {flags, places({1, 1}, {1})}), tensor::from<bool>({1, 1}, {false})));
+    auto const written = tensor::from<bool>({2, 1}, {true, true});
+    CHECK(same(one<ops::scatter_nd>({}, {flags, places({1, 1}, {1}), tensor::from<bool>({1, 1}, {true})}), written));
+    CHECK(same(one<ops::scatter_elements>({}, {flags, places({1, 1}, {-1}), tensor::from<bool>({1, 1}, {true})}),
+               written));
 }
 
 TEST_CASE("what is written at distinct places is read there again") {

@@ -54,6 +54,7 @@ struct eval_row {
     /// Dimensions of result 0 from the operands, where inference leaves them open; nothing where there are none.
     std::optional<ints> (*result_dims)(std::span<tensor const* const> operands) = nullptr;
     bool integers = false;
+    bool booleans = false; ///< truth values are the integers 0 and 1
     bool any_scalar = false;
     bool uninterpreted_in_field = false; ///< `move` means nothing there
     bool decides_sizes = false;          ///< `move` makes the results itself, since data decide their sizes
@@ -218,6 +219,7 @@ constexpr eval_row eval_row::of() noexcept {
         };
     if constexpr (detail::has_evaluate<Op>) {
         row.integers = detail::has_integers<Op>;
+        if constexpr (requires { evaluate<Op>::booleans; }) row.booleans = evaluate<Op>::booleans;
         row.any_scalar = detail::has_any_scalar<Op>;
     }
     return row;

@@ -81,7 +81,7 @@ struct evaluate<ops::gather_nd> {
 };
 template <>
 struct evaluate<ops::scatter_elements> {
-    static constexpr bool integers = true;
+    static constexpr bool integers = true, booleans = true;
     template <class T>
     static void run(op_call<T>& k) {
         auto const& a = k.template attributes<ops::scatter_elements>();
@@ -91,7 +91,7 @@ struct evaluate<ops::scatter_elements> {
 };
 template <>
 struct evaluate<ops::scatter_nd> {
-    static constexpr bool integers = true;
+    static constexpr bool integers = true, booleans = true;
     template <class T>
     static void run(op_call<T>& k) {
         auto const& a = k.template attributes<ops::scatter_nd>();

@@ -66,7 +66,8 @@ private:
 ///   attributes in front: `scalar(attributes_of<Op> const&, T x, ...)`;
 /// - `template <class T> static void run(op_call<T>&)`: anything that computes;
 /// - `static void move(op_call_args&)`: what only moves elements, for every element type;
-/// and may have `integers` (false: whether it is defined on integers too), `any_scalar` (false: whether `run` also
+/// and may have `integers` (false: whether it is defined on integers too), `booleans` (false: whether truth values are
+/// such integers, 0 and 1), `any_scalar` (false: whether `run` also
 /// means something for a scalar that lacks what the operator needs), `uninterpreted_in_field` (false: whether `move`
 /// means nothing there), and `static std::optional<ints> result_dims(std::span<tensor const* const>)`, the dimensions
 /// of the result where inference cannot tell them without the elements of large or floating operands; or

@@ -72,6 +72,21 @@ GSUB_LAZY void run_by_decomposition(dialect const& d, eval_table table, std::uin
     args.results[0] = result.element() == stored ? std::move(result) : result.converted_to(stored);
 }
 
+// Truth values as the integers 0 and 1.
+GSUB_LAZY void run_as_bytes(dialect const& d, eval_table table, std::uint16_t row, op_call_args& args,
+                            evaluate_options const& options) {
+    std::vector<tensor> bytes;
+    bytes.reserve(args.operands.size());
+    std::vector<tensor const*> operands(args.operands.begin(), args.operands.end());
+    for (auto& t : operands)
+        if (t && t->element() == dtype::boolean) t = &bytes.emplace_back(t->converted_to(dtype::u8));
+    tensor result[] = {tensor::uninitialized(dtype::u8, args.results[0].dims())};
+    auto inner = args;
+    inner.operands = as_span(operands), inner.results = result, inner.scalar = dtype::u8;
+    evaluate_node(d, table, row, inner, options);
+    args.results[0] = result[0].converted_to(dtype::boolean);
+}
+
 } // namespace detail
 
 GSUB_LAZY_BODY tensor to_precision(tensor const& t, precision p) {
@@ -92,6 +107,7 @@ GSUB_LAZY_BODY void evaluate_node(dialect const& d, eval_table table, std::uint1
     if (e.move) return e.move(args);
     if (!e.run) return detail::run_by_decomposition(d, table, row, args, options);
     if (is_integer(args.scalar) || args.scalar == dtype::boolean) {
+        if (e.booleans && args.scalar == dtype::boolean) return detail::run_as_bytes(d, table, row, args, options);
         if (!e.integers || args.scalar == dtype::boolean)
             throw error{problem{errors::element_type,
                                 {},
