@@ -20,4 +20,8 @@ GSUB_LAZY bool legalize(any_graph& g, std::span<lowering_row const> rows, std::v
 
 #ifndef GSUB_COMPILED
 #include <gsub/lower/impl/legalize.ipp>
+#include <gsub/lower/impl/legalize_index.ipp>
+#include <gsub/lower/impl/legalize_nn.ipp>
+#include <gsub/lower/impl/legalize_product.ipp>
+#include <gsub/lower/impl/legalize_quantized.ipp>
 #endif

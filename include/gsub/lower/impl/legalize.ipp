@@ -1,9 +1,5 @@
 #pragma once
 
-#include <gsub/lower/impl/legalize_index.ipp>
-#include <gsub/lower/impl/legalize_nn.ipp>
-#include <gsub/lower/impl/legalize_product.ipp>
-#include <gsub/lower/impl/legalize_quantized.ipp>
 #include <gsub/lower/legalize.hpp>
 
 #include <algorithm>
