@@ -37,19 +37,18 @@ struct lowering_row {
     template <operation Op>
     static constexpr lowering_row of() noexcept {
         lowering_row row;
-        if constexpr (requires(any_graph & g, node_id n) {
-                          { lowering<Op>::legalize(g, n) } -> std::same_as<legal_values>;
-                      })
-            row.legalize = [](any_graph& g, node_id n) { return lowering<Op>::legalize(g, n); };
+        constexpr auto legalizes = requires(any_graph & g, node_id n) {
+            { lowering<Op>::legalize(g, n) } -> std::same_as<legal_values>;
+        };
+        if constexpr (legalizes) row.legalize = [](any_graph& g, node_id n) { return lowering<Op>::legalize(g, n); };
         if constexpr (requires(kernel_builder & b, node_id n) {
                           { lowering<Op>::lower(b, n) } -> std::same_as<bool>;
                       })
             row.lower = [](kernel_builder& b, node_id n) { return lowering<Op>::lower(b, n); };
         else
-            static_assert(
-                !specialised<lowering<Op>> || requires { &lowering<Op>::legalize; },
-                "lowering<Op> has no `static bool lower(kernel_builder&, node_id)`, and no `static "
-                "legal_values legalize(any_graph&, node_id)`");
+            static_assert(!specialised<lowering<Op>> || legalizes,
+                          "lowering<Op> has no `static bool lower(kernel_builder&, node_id)`, and no `static "
+                          "legal_values legalize(any_graph&, node_id)`");
         if constexpr (requires(fusion_scope const& s, node_id n) {
                           { lowering<Op>::match(s, n) } -> std::same_as<kernel_group>;
                       })
