@@ -229,10 +229,12 @@ private:
         views_.push_back(*seen);
         return static_cast<number_id>(arrays_.size()) - 1;
     }
-    // Whether values of a type may be in the kernel.
+    // Whether arrays and results of a type may be in the kernel.
     [[nodiscard]] bool has_elements(dtype t) const {
         return rows_ ? computes(loop::scalar_op::cast, t) : t == dtype::f32;
     }
+    // Whether it may compute such values: where it is a chain of f32, conditions too, which are not stored.
+    [[nodiscard]] bool may_compute(dtype t) const { return has_elements(t) || t == dtype::boolean; }
     // ---- operators
 
     // Sets what a row is by its first dimension; refuses where it is set otherwise.
@@ -246,7 +248,7 @@ private:
     std::optional<scalar> translate(scalar_builder& b, any_graph const& g, node_id n, find_operand find) {
         if (g.result_count(n) != 1) return std::nullopt;
         auto const& type = g.type({n, 0});
-        if (!has_elements(type.element)) return std::nullopt;
+        if (!may_compute(type.element)) return std::nullopt;
         if (g.op(n).composite) return translate_parts(b, g, n, find);
         auto const reduces = g.is<ops::reduce_sum>(n) || g.is<ops::reduce_mean>(n) || g.is<ops::reduce_max>(n);
         // A part of a composite operator may be computed for more elements than it has, where it repeats.

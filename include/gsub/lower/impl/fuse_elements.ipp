@@ -73,6 +73,7 @@ GSUB_LAZY void grow(fusion_scope const& s, expression_writer<>& w, value_id star
         if (!one_result) return;
         for (auto v : values)
             if (v != values.back() && escapes(g, w, v)) return;
+        if (!w.of_rows() && !values.empty() && g.type(values.back()).element != dtype::f32) return; // a condition
         nodes = w.nodes().size(), ops = w.size(), arrays = w.arrays().size();
     };
     settle();
@@ -110,14 +111,16 @@ GSUB_LAZY [[nodiscard]] kernel_operand broadcast_operand(kernel_builder& b, valu
     return o;
 }
 
+// Whether an operation divides by what is no number, or by zero.
+GSUB_LAZY [[nodiscard]] bool divides(kernels::elementwise_op const& o) {
+    return o.op == loop::scalar_op::divide && (o.right >= 0 || o.value == 0);
+}
 // Whether what fills blocks up stays finite under the operations of a node: zeros at first. Kernels that read it would
 // otherwise compute NaN in lanes that nobody asked for, and Winograd kernels all their tiles anew.
 GSUB_LAZY [[nodiscard]] bool stays_finite(std::span<kernels::elementwise_op const> epilogue) {
     using loop::scalar_op;
     return std::none_of(epilogue.begin(), epilogue.end(), [](kernels::elementwise_op const& o) {
-        auto const by_number = o.right < 0 && o.value != 0;
-        return (o.op == scalar_op::divide && !by_number) || o.op == scalar_op::logarithm ||
-               o.op == scalar_op::square_root || o.op == scalar_op::power;
+        return divides(o) || o.op == scalar_op::logarithm || o.op == scalar_op::square_root || o.op == scalar_op::power;
     });
 }
 
@@ -133,9 +136,8 @@ GSUB_LAZY [[nodiscard]] bool find_block_expression(fusion_scope const& s, node_i
     expression_writer w{g, s.rules().scalars, type.sizes(), false, takes};
     if (!w.add(n)) return false;
     grow(s, w, {}, true);
-    using loop::scalar_op;
     for (auto const& o : w.epilogue())
-        if (o.op == scalar_op::divide || o.op == scalar_op::logarithm || o.op == scalar_op::power) return false;
+        if (divides(o) || o.op == loop::scalar_op::logarithm || o.op == loop::scalar_op::power) return false;
     show(w);
     return true;
 }

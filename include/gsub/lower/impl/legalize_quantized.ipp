@@ -35,6 +35,29 @@ GSUB_LAZY [[nodiscard]] value_id quantized(legal_writer& w, value_id x, value_id
     return w.cast(w.select(w.make<ops::greater>(v, bound), below, bound), to);
 }
 
+// Whether numbers are integers in the range of a type, as `quantized` makes them.
+GSUB_LAZY [[nodiscard]] bool is_quantized(any_graph const& g, value_id v, dtype to) {
+    if (!g.is<ops::where>(v.node)) return false;
+    auto const condition = g.operand(v.node, 0), below = g.operand(v.node, 1), bound = g.operand(v.node, 2);
+    auto const number = [&](value_id c) {
+        return g.is<ops::constant>(c.node) && g.type(c).elements() == 1
+                   ? std::optional{g.constant_data(c.node).converted_to(dtype::f64).data<double>()[0]}
+                   : std::nullopt;
+    };
+    auto const end = std::ldexp(1.0, integer_digits(to));
+    if (!g.is<ops::greater>(condition.node) || !g.is<ops::clip>(below.node) || g.operand(condition.node, 1) != bound ||
+        g.operand_count(below.node) != 1 || g.attributes<ops::clip>(below.node).max != end - 1 ||
+        number(bound) != (info(to).is_signed ? -end : 0.0))
+        return false;
+    auto const from = g.operand(below.node, 0);
+    if (from != g.operand(condition.node, 0)) return false;
+    if (g.is<ops::round>(from.node)) return true;
+    if (!g.is<ops::add>(from.node) || !g.is<ops::round>(g.operand(from.node, 0).node)) return false;
+    auto const zero = g.operand(from.node, 1); // of an integer type, or folded
+    if (g.is<ops::cast>(zero.node)) return is_integer(g.type(g.operand(zero.node, 0)).element);
+    return false;
+}
+
 GSUB_LAZY_BODY legal_values legalize_quantize(any_graph& g, node_id n) {
     legal_writer w{g, n};
     auto const& a = w.attributes<ops::quantize>();
@@ -51,7 +74,9 @@ GSUB_LAZY_BODY legal_values legalize_dequantize(any_graph& g, node_id n) {
     auto const& a = w.attributes<ops::dequantize>();
     auto const x = w.operand(0), scale = w.cast(over_elements(w, w.operand(1), x, a), dtype::f32);
     auto const type = w.element(x) == dtype::i32 && w.has(2) ? dtype::f64 : dtype::f32;
-    auto v = w.cast(x, type);
+    // What was quantized just before is read as the numbers that it was rounded to.
+    auto const before = g.is<ops::cast>(x.node) ? g.operand(x.node, 0) : value_id{};
+    auto v = before.valid() && is_quantized(g, before, w.element(x)) ? before : w.cast(x, type);
     if (w.has(2)) v = w.sub(v, w.cast(over_elements(w, w.operand(2), x, a), type));
     return {w.cast(w.mul(w.cast(v, dtype::f32), scale), w.result_type().element)};
 }
