@@ -158,6 +158,12 @@ TEST_CASE("an integer product is the exact product of what lies above the zero p
                                   drawn({3, 1}, dtype::u8, 2).converted_to(dtype::i32)})));
 }
 
+TEST_CASE("what is saturated lies between the bounds, and what is no number at the lower one") {
+    auto const infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+    CHECK(same(one<ops::saturate>({.low = -8, .high = 7}, {f32({6}, {nan, infinity, -infinity, 7, -7.5f, 8})}),
+               f32({6}, {-8, 7, -8, 7, -7.5f, 7})));
+}
+
 TEST_CASE("in the prime field rounding is a function of all operands, and integers keep their sums") {
     evaluate_options const field{.compute = precision::field};
     auto const x = normal({2, 3}, 1);

@@ -40,6 +40,10 @@ TEST_CASE("scales are one, one a slice of the axis, or one a block of it") {
     CHECK(says(infers<ops::quantize>({.block_size = -2}, {"f32[2,5]", "f32[]"}), "block size -2"));
 }
 
+TEST_CASE("what is saturated has the type of its operand") {
+    CHECK(infers<ops::saturate>({.low = -128, .high = 127}, {"f32[2,n]"}) == "f32[2,?]");
+}
+
 TEST_CASE("integer convolutions and products have the sizes of real ones") {
     ints const ones{1, 1}, none{0, 0, 0, 0};
     integer_window w;

@@ -1,6 +1,7 @@
 // Quantization operators, between numbers and the integers that stand for them: (q - zero point) * scale.
 #pragma once
 
+#include <gsub/ir/ops/impl/family_traits.hpp>
 #include <gsub/ir/ops/infer.hpp>
 #include <gsub/ir/ops/op.hpp>
 #include <gsub/ir/ops/ops_nn.hpp>
@@ -12,6 +13,7 @@ struct conv_integer {};    ///< convolution of integers less their zero points, 
 struct mat_mul_integer {}; ///< matrix product of integers less their zero points, in i32
 struct qlinear_conv {};    ///< convolution of quantized operands, quantized
 struct qlinear_mat_mul {}; ///< matrix product of quantized operands, quantized
+struct saturate {};        ///< x held between two bounds; NaN becomes the lower one, as in `quantize`
 } // namespace gsub::ops
 
 namespace gsub {
@@ -32,6 +34,13 @@ struct integer_window : window_attributes {
                                                        {"pads", &integer_window::pads},
                                                        {"dilations", &integer_window::dilations},
                                                        {"group", &integer_window::group}};
+};
+
+/// Saturation bounds: the range of an integer type.
+struct saturation_bounds {
+    double low = 0, high = 255;
+    static constexpr field<saturation_bounds> fields[] = {{"low", &saturation_bounds::low},
+                                                          {"high", &saturation_bounds::high}};
 };
 
 namespace detail {
@@ -79,6 +88,18 @@ struct op_traits<ops::qlinear_mat_mul> : detail::integer_product_traits {
                          max_inputs = 8; ///< a, b with scales and zero points, scale and zero point of y
 };
 
+/// What lowering makes of `quantize`; no file has it.
+template <>
+struct op_traits<ops::saturate> : detail::ordered_unary_traits {
+    static constexpr std::string_view name = "Saturate", domain = "gsub";
+    static constexpr bool composite = true;
+    using attributes = saturation_bounds;
+};
+template <>
+struct decompose<ops::saturate> {
+    static value_id build(node_sink& sink, saturation_bounds const& a, std::span<value_id const> operands);
+};
+
 template <>
 struct infer_shape<ops::quantize> {
     static void infer(infer_context& cx);
@@ -106,7 +127,7 @@ struct infer_shape<ops::qlinear_mat_mul> {
 
 /// The operators of this header.
 using quantized_ops = op_set<ops::quantize, ops::dequantize, ops::conv_integer, ops::mat_mul_integer, ops::qlinear_conv,
-                             ops::qlinear_mat_mul>;
+                             ops::qlinear_mat_mul, ops::saturate>;
 
 } // namespace gsub
 

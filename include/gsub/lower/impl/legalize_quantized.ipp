@@ -12,7 +12,7 @@ namespace gsub::detail {
 // A scale or zero point as it broadcasts to the elements of `x`.
 GSUB_LAZY [[nodiscard]] value_id over_elements(legal_writer& w, value_id scale, value_id x, scale_attributes const& a) {
     auto const dims = w.sizes(x);
-    if (w.elements(scale) == 1) return scale;
+    if (w.elements(scale) == 1) return w.sizes(scale).size() > dims.size() ? w.reshaped(scale, {}) : scale;
     auto const axis = *normalized_axis(a.axis, dims.size());
     if (a.block_size == 0) return w.along_axis(scale, axis, dims.size());
     auto apart = w.sizes(scale), joined = apart;
@@ -30,32 +30,20 @@ GSUB_LAZY [[nodiscard]] value_id quantized(legal_writer& w, value_id x, value_id
     auto v = w.make<ops::round>(x);
     if (zero.valid()) v = w.add(v, w.cast(zero, dtype::f32));
     auto const end = std::ldexp(1.0, integer_digits(to)), low = info(to).is_signed ? -end : 0.0;
-    auto const bound = w.number(low, v);
-    auto const below = w.make<ops::clip>({.min = -std::numeric_limits<double>::infinity(), .max = end - 1}, {v});
-    return w.cast(w.select(w.make<ops::greater>(v, bound), below, bound), to);
+    return w.cast(w.make<ops::saturate>({.low = low, .high = end - 1}, {v}), to);
 }
 
 // Whether numbers are integers in the range of a type, as `quantized` makes them.
 GSUB_LAZY [[nodiscard]] bool is_quantized(any_graph const& g, value_id v, dtype to) {
-    if (!g.is<ops::where>(v.node)) return false;
-    auto const condition = g.operand(v.node, 0), below = g.operand(v.node, 1), bound = g.operand(v.node, 2);
-    auto const number = [&](value_id c) {
-        return g.is<ops::constant>(c.node) && g.type(c).elements() == 1
-                   ? std::optional{g.constant_data(c.node).converted_to(dtype::f64).data<double>()[0]}
-                   : std::nullopt;
-    };
+    if (!g.is<ops::saturate>(v.node)) return false;
+    auto const& a = g.attributes<ops::saturate>(v.node);
     auto const end = std::ldexp(1.0, integer_digits(to));
-    if (!g.is<ops::greater>(condition.node) || !g.is<ops::clip>(below.node) || g.operand(condition.node, 1) != bound ||
-        g.operand_count(below.node) != 1 || g.attributes<ops::clip>(below.node).max != end - 1 ||
-        number(bound) != (info(to).is_signed ? -end : 0.0))
-        return false;
-    auto const from = g.operand(below.node, 0);
-    if (from != g.operand(condition.node, 0)) return false;
+    if (a.low != (info(to).is_signed ? -end : 0.0) || a.high != end - 1) return false;
+    auto const from = g.operand(v.node, 0);
     if (g.is<ops::round>(from.node)) return true;
     if (!g.is<ops::add>(from.node) || !g.is<ops::round>(g.operand(from.node, 0).node)) return false;
-    auto const zero = g.operand(from.node, 1); // of an integer type, or folded
-    if (g.is<ops::cast>(zero.node)) return is_integer(g.type(g.operand(zero.node, 0)).element);
-    return false;
+    auto const zero = g.operand(from.node, 1);
+    return g.is<ops::cast>(zero.node) && is_integer(g.type(g.operand(zero.node, 0)).element);
 }
 
 GSUB_LAZY_BODY legal_values legalize_quantize(any_graph& g, node_id n) {

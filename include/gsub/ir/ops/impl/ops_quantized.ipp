@@ -1,8 +1,13 @@
 #pragma once
 
 #include <gsub/core/format.hpp>
+#include <gsub/ir/ops/impl/ops_math.ipp>
+#include <gsub/ir/ops/ops_logic.hpp>
 #include <gsub/ir/ops/ops_matmul.hpp>
 #include <gsub/ir/ops/ops_quantized.hpp>
+#include <gsub/ir/ops/ops_tensor.hpp>
+
+#include <limits>
 
 namespace gsub {
 
@@ -169,6 +174,14 @@ GSUB_INLINE void infer_shape<ops::qlinear_mat_mul>::infer(infer_context& cx) {
         if (!detail::check_of_matrix(cx, 0, i, true) || !detail::check_of_matrix(cx, 3, i + 3, false)) return;
     if (!detail::check_vector(cx, 6, dim{1}) || !detail::check_vector(cx, 7, dim{1})) return;
     detail::infer_product(cx, cx.type(0), cx.type(3), cx.type(7).element);
+}
+
+GSUB_INLINE value_id decompose<ops::saturate>::build(node_sink& sink, saturation_bounds const& a,
+                                                     std::span<value_id const> operands) {
+    auto const x = operands[0];
+    auto const low = detail::scalar_like(sink, x, a.low);
+    auto const below = sink.add<ops::clip>({.min = -std::numeric_limits<double>::infinity(), .max = a.high}, {x});
+    return sink.add<ops::where>(sink.add<ops::greater>(x, low), below, low);
 }
 
 } // namespace gsub
