@@ -26,6 +26,8 @@ GSUB_LAZY [[nodiscard]] bool lower_concat(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_split(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_gather(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_gather_elements(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_scatter_elements(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_scatter_nd(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_pad(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_fill(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_shape(kernel_builder& b, node_id n);
@@ -105,6 +107,14 @@ struct lowering<ops::gather> {
 template <>
 struct lowering<ops::gather_elements> {
     GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_gather_elements(b, n); }
+};
+template <>
+struct lowering<ops::scatter_elements> {
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_scatter_elements(b, n); }
+};
+template <>
+struct lowering<ops::scatter_nd> {
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_scatter_nd(b, n); }
 };
 template <>
 struct lowering<ops::pad> {
