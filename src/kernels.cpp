@@ -20,6 +20,7 @@
 #include <gsub/kernels/impl/register_tile.ipp>
 #include <gsub/kernels/impl/row_reduction.ipp>
 #include <gsub/kernels/impl/row_values.ipp>
+#include <gsub/kernels/impl/scatter.ipp>
 #include <gsub/kernels/impl/separable.ipp>
 #include <gsub/kernels/impl/step_tiles.ipp>
 #include <gsub/kernels/impl/winograd.ipp>

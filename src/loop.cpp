@@ -5,3 +5,4 @@
 #include <gsub/loop/impl/fused_nest.ipp>
 #include <gsub/loop/impl/schedule.ipp>
 #include <gsub/loop/impl/split_factors.ipp>
+#include <gsub/loop/impl/store_order.ipp>

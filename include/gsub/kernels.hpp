@@ -18,5 +18,6 @@
 #include <gsub/kernels/reduction.hpp>
 #include <gsub/kernels/register_tile.hpp>
 #include <gsub/kernels/row_reduction.hpp>
+#include <gsub/kernels/scatter.hpp>
 #include <gsub/kernels/separable.hpp>
 #include <gsub/kernels/winograd.hpp>

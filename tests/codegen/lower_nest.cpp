@@ -83,6 +83,39 @@ TEST_CASE("an integer chooses the entry that a load reads, for a vector or for e
             }
 }
 
+TEST_CASE("an integer chooses where a row is stored, or added, one after another") {
+    for (auto const integers : {dtype::i32, dtype::i64})
+        for (std::int64_t const entries : {2, 9}) // with 2, some are out of range
+            for (auto const adds : {false, true})
+                for (std::int64_t const window : {0, 3}) {
+                    loop::expression_builder e{"scatter"};
+                    auto const o = e.spatial("o", 4), p = e.spatial("p", 3), i = e.spatial("i", 25);
+                    auto const x = e.spatial("x", 11);
+                    auto const from = e.input("from", {4, 25, 11}), at = e.input("at", {25}, integers);
+                    auto const y = e.output("y", {4, entries, 11}), status = e.output("status", {1}, dtype::i32);
+                    e.restrict_domain({o, 3});
+                    auto const row = e.choose(at, {i}, entries, status);
+                    if (window > 0) e.restrict_domain({row - p * window, window});
+                    auto const update = e.at(from, {o, i, x});
+                    auto const what = e.store(y, {o, row, x}, adds ? e.at(y, {o, row, x}) + update : update);
+                    schedule plan{what};
+                    auto const lane = plan.split(plan.loop_of("x"), 4).second;
+                    if (window > 0) plan.parallel(plan.fuse(plan.loop_of("o"), plan.loop_of("p")));
+                    plan.vectorize(lane);
+                    auto const k = lower(plan.finish(), "k").value();
+                    CHECK(to_string(k).find("at_at = at[i] below") != std::string::npos);
+                    auto expected = interpret::random_data(what, 3);
+                    std::fill(expected[2].begin(), expected[2].end(), 1);
+                    auto actual = expected;
+                    interpret::run(what, expected);
+                    interpreted_kernel::machine m{k, actual};
+                    m.run(0, k.parallel_extent);
+                    CHECK(actual[2] == expected[2]);
+                    CHECK(actual[3] == expected[3]);
+                    CHECK((actual[3][0] == 1) == (entries == 2));
+                }
+}
+
 TEST_CASE("a load has zeros in the last lanes where its bound ends within a vector") {
     loop::expression_builder e{"filled up"};
     auto const i = e.spatial("i", 3), x = e.spatial("x", 8);

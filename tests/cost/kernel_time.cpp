@@ -275,6 +275,8 @@ TEST_CASE("every kind of kernel has a time on every core of its instruction set"
     std::int64_t const dims[] = {2, 40, 5, 3};
     all.push_back(kernels::to_blocked_layout(dtype::f32, dims, 16));
     all.push_back(kernels::from_blocked_layout(dtype::i16, dims, 16));
+    all.push_back(kernels::scattered_entries(dtype::f32, dims, 7, dtype::i64));
+    all.push_back(kernels::scattered_elements(dtype::f32, dims, dims, 1, dtype::i32, loop::scalar_op::add));
     for (auto const& d : all) {
         CAPTURE(kernels::kind_of(d));
         auto const k = counted(d);

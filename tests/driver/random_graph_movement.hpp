@@ -114,7 +114,7 @@ inline void generator::index() {
     auto along = size;
     for (std::size_t d = 0; d < along.size(); ++d) along[d] = d == axis ? pick(1, 4) : pick(1, along[d]);
     auto const elements_at = [&] { return indices(along, [&](std::size_t) { return size[axis]; }); };
-    auto const named = 1 + r.below(rank(x));
+    auto const named = chance(2) ? 1 : 1 + r.below(rank(x));
     ints rows{pick(1, 3), static_cast<std::int64_t>(named)}, parts{rows[0]};
     for (auto d = named; d < rank(x); ++d) parts.push_back(size[d]);
     auto const rows_at = [&] { return indices(rows, [&](std::size_t i) { return size[i % named]; }); };

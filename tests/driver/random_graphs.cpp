@@ -41,6 +41,11 @@ bool decides_sizes(any_graph const& g, node_id n) {
     return false;
 }
 
+// Rows of several integers name places.
+bool scatters_by_rows(any_graph const& g, node_id n) {
+    return g.is<ops::scatter_nd>(n) && g.type(g.operand(n, 1)).dims.back().size() != 1;
+}
+
 // The operators that docs/driver.md leaves to the reference runtime.
 bool is_documented(any_graph const& g, node_id n) {
     auto const& type = g.type(g.operand_count(n) > 0 ? g.operand(n, 0) : value_id{n, 0});
@@ -56,9 +61,8 @@ bool is_documented(any_graph const& g, node_id n) {
     if (g.is<ops::max_pool>(n)) return g.result_count(n) == 2;
     if (g.is<ops::mat_mul>(n) || g.is<ops::gemm>(n)) return !f32;
     return (g.is<ops::pow>(n) && is_integer(type.element)) || g.is<ops::range>(n) || g.is<ops::gather_elements>(n) ||
-           g.is<ops::gather_nd>(n) || g.is<ops::scatter_elements>(n) || g.is<ops::scatter_nd>(n) ||
-           g.is<ops::top_k>(n) || decides_sizes(g, n) || g.is<ops::bit_cast>(n) || g.is<ops::dirac>(n) ||
-           g.is<ops::layout_transform>(n);
+           g.is<ops::gather_nd>(n) || scatters_by_rows(g, n) || g.is<ops::top_k>(n) || decides_sizes(g, n) ||
+           g.is<ops::bit_cast>(n) || g.is<ops::dirac>(n) || g.is<ops::layout_transform>(n);
 }
 
 struct made_graph {

@@ -206,7 +206,7 @@ TEST_CASE("operators for which others stand have kernels") {
         }
         for (auto const& kind : built_graph::kinds(e)) {
             INFO(kind);
-            CHECK((!kind.starts_with("reference") || kind == "reference Conv" || kind == "reference ScatterND"));
+            CHECK_FALSE(kind.starts_with("reference"));
         }
     }
 }

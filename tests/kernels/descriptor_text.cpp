@@ -95,6 +95,8 @@ std::vector<descriptor> examples() {
     filling.strides.resize(dims.size(), 0);
     out.push_back(padded_view(dtype::f32, dims, view(dims), before, after, padding_mode::constant, 0, filling));
     out.push_back(gathered_entries(dtype::f32, dims, 1, 5, dtype::i32));
+    out.push_back(scattered_entries(dtype::f16, dims, 5, dtype::i32, scalar_op::maximum));
+    out.push_back(scattered_elements(dtype::f32, dims, dims, 2, dtype::i64));
     pool2d_shape halves{.batch = 2, .channels = 48, .average = true};
     halves.element = dtype::f16;
     halves.depth = {9, 3, 2, 1, {0, 1}}, halves.out_depth = 4;
@@ -124,7 +126,7 @@ TEST_CASE("descriptors read like what they describe") {
     }
     CHECK(words == std::vector<std::string_view>{"conv2d", "winograd", "separable", "matmul", "attention", "pool2d",
                                                  "elementwise", "row_reduction", "reduction", "local_response_norm",
-                                                 "movement"});
+                                                 "movement", "scatter"});
 }
 
 TEST_CASE("each template has an example in which every field has its place") {
@@ -252,7 +254,7 @@ TEST_CASE("what is wrong with the text of a descriptor is told with its column")
     std::pair<std::string_view, std::string_view> const cases[] = {
         {"", "column 1: expected a kind (conv2d, winograd, separable, matmul, attention, pool2d, elementwise, "
              "row_reduction, "
-             "reduction, local_response_norm, movement), found the end"},
+             "reduction, local_response_norm, movement, scatter), found the end"},
         {"{}", "column 1: expected a kind"},
         {"conv3d{}", "column 1: expected a kind"},
         {"conv2d", "column 7: expected \"{\", found the end"},

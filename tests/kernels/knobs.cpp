@@ -131,9 +131,13 @@ std::vector<descriptor> plain() {
     sums.x = array_view::contiguous(dims), sums.dims = dims, sums.reduced = {0, 1, 0};
     local_response_norm_shape norm;
     norm.channels = 6, norm.area = 20, norm.size = 3;
-    return {pool, elementwise_shape{100, 1, {{scalar_op::multiply, 0, 0}, {scalar_op::exponential, 1}}},
-            rows, sums,
-            norm, copied_view(dtype::f32, dims, array_view::contiguous(dims))};
+    return {pool,
+            elementwise_shape{100, 1, {{scalar_op::multiply, 0, 0}, {scalar_op::exponential, 1}}},
+            rows,
+            sums,
+            norm,
+            copied_view(dtype::f32, dims, array_view::contiguous(dims)),
+            scattered_entries(dtype::f32, dims, 4, dtype::i32, scalar_op::add)};
 }
 std::vector<descriptor> joined(std::vector<descriptor> a, std::vector<descriptor> const& b) {
     a.insert(a.end(), b.begin(), b.end());
@@ -162,6 +166,7 @@ loop::fused_nest direct(descriptor const& d, isa const& isa, winograd_options co
             [&](reduction_shape const& s) -> loop::fused_nest { return reduction_nest(s, isa); },
             [&](local_response_norm_shape const& s) -> loop::fused_nest { return local_response_norm_nest(s, isa); },
             [&](movement_shape const& s) { return movement_nest(s, isa); },
+            [&](scatter_shape const& s) { return scatter_nest(s, isa); },
         },
         d);
 }
@@ -470,6 +475,7 @@ TEST_CASE("operations are those of the direct algorithm") {
     CHECK(operations_of(others[3]) == 3.0 * 5 * 7);
     CHECK(operations_of(others[4]) == std::get<local_response_norm_shape>(others[4]).operations());
     CHECK(operations_of(others[5]) == 0);
+    CHECK(operations_of(others[6]) == 4.0 * 5 * 7);
 }
 
 TEST_CASE("a point of another kernel's space is refused by the name of a knob") {

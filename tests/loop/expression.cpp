@@ -18,6 +18,24 @@ loop::tensor_expression product(std::int64_t m, std::int64_t n, std::int64_t inn
     return e.store(c, {i, j}, sum);
 }
 
+TEST_CASE("an integer chooses an index, from the end where it is negative") {
+    loop::expression_builder e{"scatter"};
+    auto const i = e.spatial("i", 4);
+    auto const at = e.input("at", {4}, dtype::i32), a = e.input("a", {4});
+    auto const y = e.output("y", {5}), status = e.output("status", {1}, dtype::i32);
+    auto const place = e.choose(at, {i}, 5, status);
+    auto const what = e.store(y, {place}, e.at(a, {i}));
+    CHECK(place == affine::of(1));
+    CHECK(what.offset_of(what.chosen.at(0).source) == affine::of(0));
+    interpret::arrays data{{-1, 2, 2, 0}, {10, 20, 30, 40}, std::vector<double>(5, 7), {0}};
+    interpret::run(what, data);
+    CHECK(data[2] == std::vector<double>{40, 7, 30, 7, 10});
+    CHECK(data[3] == std::vector<double>{0});
+    data[0][0] = 5;
+    interpret::run(what, data);
+    CHECK(data[3] == std::vector<double>{1});
+}
+
 TEST_CASE("a built expression says what it computes") {
     auto const e = product(2, 3, 4);
     CHECK(e.name == "matmul");

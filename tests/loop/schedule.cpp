@@ -214,4 +214,75 @@ TEST_CASE("all parts of a loop that was fused twice are printed, each after what
                                       "  y[a, b, c] = x[a, b, c]\n");
 }
 
+// Rows of y, each chosen by an integer, get the elements of a.
+loop::tensor_expression scattered_rows(std::int64_t window = 0) {
+    loop::expression_builder e{"scatter"};
+    auto const p = e.spatial("p", 5), i = e.spatial("i", 7), x = e.spatial("x", 12);
+    auto const at = e.input("at", {7}, dtype::i64), a = e.input("a", {5, 7, 12});
+    auto const y = e.output("y", {20 * 12}), status = e.output("status", {1}, dtype::i32);
+    auto const row = e.choose(at, {i}, 20, status);
+    if (window > 0) e.restrict_domain({row - p * window, window});
+    return e.store(y, {row * 12 + x}, e.at(a, {p, i, x}));
+}
+
+TEST_CASE("positions that may store to one chosen place run serially, in the order of the axes") {
+    auto const finishes = [](loop::tensor_expression what, auto&& plan_it) {
+        schedule plan{std::move(what)};
+        plan_it(plan);
+        try {
+            static_cast<void>(plan.finish());
+            return true;
+        } catch (error const& e) {
+            CHECK(e.id() == errors::kernel_schedule);
+            return false;
+        }
+    };
+    auto const nothing = [](schedule&) {};
+    CHECK(finishes(scattered_rows(), nothing));
+    // Elements of a row never meet, however they are split.
+    CHECK(finishes(scattered_rows(), [](schedule& s) { s.vectorize(s.split(s.loop_of("x"), 8).second); }));
+    CHECK(finishes(scattered_rows(), [](schedule& s) {
+        auto const [outer, inner] = s.split(s.loop_of("x"), 8);
+        s.reorder({outer, s.loop_of("p"), s.loop_of("i"), inner});
+        s.parallel(outer), s.vectorize(inner);
+    }));
+    // Integers may be equal, and nothing tells p apart.
+    CHECK_FALSE(finishes(scattered_rows(), [](schedule& s) { s.parallel(s.loop_of("p")); }));
+    CHECK_FALSE(finishes(scattered_rows(), [](schedule& s) { s.unroll(s.loop_of("i")); }));
+    CHECK_FALSE(finishes(scattered_rows(), [](schedule& s) { static_cast<void>(s.split(s.loop_of("i"), 2)); }));
+    CHECK_FALSE(finishes(scattered_rows(), [](schedule& s) {
+        s.reorder({s.loop_of("i"), s.loop_of("p"), s.loop_of("x")});
+    }));
+    CHECK_FALSE(
+        finishes(scattered_rows(), [](schedule& s) { static_cast<void>(s.fuse(s.loop_of("p"), s.loop_of("i"))); }));
+    // Each position on p stores rows of its own where a bound says so.
+    CHECK(finishes(scattered_rows(4), [](schedule& s) { s.parallel(s.loop_of("p")); }));
+    CHECK(finishes(scattered_rows(4), [](schedule& s) {
+        s.reorder({s.loop_of("p"), s.loop_of("x"), s.loop_of("i")});
+        s.parallel(s.fuse(s.loop_of("p"), s.loop_of("x")));
+    }));
+    CHECK_FALSE(finishes(scattered_rows(4), [](schedule& s) {
+        s.reorder({s.loop_of("i"), s.loop_of("p"), s.loop_of("x")});
+        s.parallel(s.loop_of("i"));
+    }));
+    // Rows that overlap, of which elements may meet.
+    auto overlapping = scattered_rows(4);
+    overlapping.target.index[0] = loop::affine::of(3) + loop::affine::of(2);
+    CHECK_FALSE(finishes(overlapping, [](schedule& s) { s.vectorize(s.loop_of("x")); }));
+    CHECK(to_string(schedule{scattered_rows()}.finish()).find("at_at = at[i] below 20") != std::string::npos);
+}
+
+TEST_CASE("schedules of a scatter compute it") {
+    auto const what = scattered_rows(4);
+    schedule plan{what};
+    auto const [outer, inner] = plan.split(plan.loop_of("x"), 8);
+    plan.reorder({plan.loop_of("p"), outer, plan.loop_of("i"), inner});
+    plan.vectorize(inner);
+    auto expected = interpret::random_data(what, 3), actual = expected;
+    interpret::run(what, expected);
+    std::map<std::size_t, int> stored, steps;
+    interpret::run(plan.finish(), actual, stored, steps);
+    CHECK(actual == expected);
+}
+
 } // namespace schedule_test

@@ -232,6 +232,7 @@ TEST_CASE("kernels say how their operands have to lie") {
     CHECK(needs("local_response_norm{} %0") == list{row_major});
     CHECK(needs("movement{kind=from_blocked} %0") == list{blocks});
     CHECK(needs("movement{kind=gather} %0, %1") == list{row_major, row_major});
+    CHECK(needs("scatter{} %0, %1, %2") == list{row_major, row_major, row_major});
     CHECK(needs("copy{} %0, %1") == list{any, any});
     CHECK(needs("extern \"f\" %0") == list{row_major});
     CHECK(needs("view{} %0") == list{row_major});

@@ -34,6 +34,8 @@ TEST_CASE("these operators of gsub have a row, and no others") {
                                          "ReduceMax",
                                          "ReduceMean",
                                          "ReduceSum",
+                                         "ScatterElements",
+                                         "ScatterND",
                                          "Shape",
                                          "Slice",
                                          "Softmax",

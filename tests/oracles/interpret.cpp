@@ -174,14 +174,33 @@ double term(tensor_expression const& e, std::int32_t id, positions const& p, arr
     }
 }
 
+// Gives chosen indices their values at a position; false where it does not exist.
+bool choose(tensor_expression const& e, std::vector<loop::bound> const& where, positions& p, arrays& data) {
+    for (std::size_t next = 0;; ++next) {
+        auto const open = [&](affine const& a) {
+            return std::any_of(e.chosen.begin() + static_cast<std::ptrdiff_t>(next), e.chosen.end(),
+                               [&](auto const& c) { return a.depends_on(c.var); });
+        };
+        for (auto const& b : where)
+            if (!open(b.value) && !holds({b}, p)) return false;
+        if (next == e.chosen.size()) return true;
+        auto const& c = e.chosen[next];
+        auto const k =
+            static_cast<std::int64_t>(data.at(static_cast<std::size_t>(c.source.of)).at(element(e, c.source, p)));
+        auto const inside = k >= -c.entries && k < c.entries;
+        if (!inside) data.at(static_cast<std::size_t>(c.status)).at(0) = 1;
+        p.at(static_cast<std::size_t>(c.var)) = !inside ? 0 : k < 0 ? k + c.entries : k;
+    }
+}
+
 void run(tensor_expression const& e, arrays& data) {
     std::vector<loop::nest_loop> axes;
     for (auto const& a : e.axes)
         axes.push_back({static_cast<loop::variable>(axes.size()), a.extent, loop::loop_kind::serial,
                         a.kind == loop::axis_kind::reduction});
-    positions p(axes.size(), 0);
+    positions p(axes.size() + e.chosen.size(), 0);
     each(axes, false, 0, p, [&] {
-        if (!holds(e.domain, p)) return;
+        if (!choose(e, e.domain, p, data)) return;
         double sum = 0;
         if (e.update >= 0) {
             sum = term(e, e.initial, p, data, 0);
@@ -222,7 +241,7 @@ void run(loop::loop_nest const& nest, arrays& data, std::map<std::size_t, int>& 
             return;
         }
         parts();
-        if (!holds(nest.tails, p)) return;
+        if (!choose(e, nest.tails, p, data)) return;
         auto const where = element(e, e.target, p);
         ++steps[where];
         if (e.update < 0 || !holds(e.bounds, p)) return;
@@ -233,7 +252,7 @@ void run(loop::loop_nest const& nest, arrays& data, std::map<std::size_t, int>& 
     std::fill(p.begin(), p.end(), 0);
     each(nest.loops, false, 0, p, [&] {
         parts();
-        if (!holds(nest.tails, p)) return;
+        if (!choose(e, nest.tails, p, data)) return;
         auto const where = element(e, e.target, p);
         auto const sum = sums.find(where);
         ++stored[where];

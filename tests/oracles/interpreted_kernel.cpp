@@ -14,6 +14,17 @@ void machine::run(std::vector<codegen::statement> const& statements) {
             parts.push_back(n.var);
             break;
         }
+        case codegen::statement_kind::chosen_index: {
+            auto const& i = n.code.at(0);
+            auto const k = static_cast<std::int64_t>(
+                data_.at(static_cast<std::size_t>(i.buffer)).at(static_cast<std::size_t>(at(i.offset))));
+            auto const inside = k >= -n.extent && k < n.extent;
+            if (!inside) data_.at(static_cast<std::size_t>(n.status)).at(0) = 1;
+            set(n.var, !inside ? 0 : k < 0 ? k + n.extent : k);
+            run(n.body);
+            defined_[static_cast<std::size_t>(n.var)] = false;
+            break;
+        }
         case codegen::statement_kind::branch: {
             auto yes = true;
             for (auto const& c : n.conditions) {

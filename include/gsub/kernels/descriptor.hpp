@@ -10,6 +10,7 @@
 #include <gsub/kernels/pool2d.hpp>
 #include <gsub/kernels/reduction.hpp>
 #include <gsub/kernels/row_reduction.hpp>
+#include <gsub/kernels/scatter.hpp>
 #include <gsub/kernels/separable.hpp>
 #include <gsub/kernels/winograd.hpp>
 
@@ -37,9 +38,9 @@ struct elementwise_shape {
 
 /// Kernel descriptor: what a kernel computes and by which algorithm, without the knobs of its schedule. Tuners, cost
 /// models and reports read it; a kernel call of a program has one.
-using descriptor =
-    std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape, pool2d_shape,
-                 elementwise_shape, row_reduction_shape, reduction_shape, local_response_norm_shape, movement_shape>;
+using descriptor = std::variant<conv2d_shape, winograd_shape, separable_shape, matmul_shape, attention_shape,
+                                pool2d_shape, elementwise_shape, row_reduction_shape, reduction_shape,
+                                local_response_norm_shape, movement_shape, scatter_shape>;
 
 /// Image operand and result of a convolution or pooling kernel.
 template <class Layout>
@@ -63,6 +64,17 @@ template <class Descriptor>
         return ends{{&p->input, &p->result, p->channels, p->channels, true}};
     return ends{};
 }
+
+/// Integers by which a kernel chooses entries at run time. It then tells, in a result behind the others, where one of
+/// them is out of range.
+struct chosen_operand {
+    std::size_t operand = 0; ///< the integers
+    dtype integers = dtype::i64;
+    std::int64_t count = 0;   ///< of the integers
+    std::int64_t entries = 1; ///< that they choose among
+};
+/// The integers of a gather or scatter; nothing for other kernels.
+GSUB_LAZY [[nodiscard]] std::optional<chosen_operand> chosen_by(descriptor const& d);
 
 /// Kind of a kernel in words for reports, e.g. `depthwise conv2d`, `winograd F4`; a row reduction that only moves
 /// elements is a `copy`, as a movement may be. Nothing parses them.

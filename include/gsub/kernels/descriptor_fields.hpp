@@ -229,4 +229,15 @@ struct record_traits<movement_shape> {
     }
 };
 
+template <>
+struct record_traits<scatter_shape> {
+    using s = scatter_shape;
+    static constexpr std::string_view word = "scatter";
+    static constexpr void each_field(auto&& field) {
+        field("element", &s::element), field("integers", &s::integers), field("dims", &s::dims),
+            field("updates", &s::updates), field("axis", &s::axis), field("at", &s::at),
+            field("combined", &s::combined);
+    }
+};
+
 } // namespace gsub::kernels

@@ -12,9 +12,10 @@
 namespace gsub::kernels {
 
 /// Prints a descriptor as one line: the word of the template (`conv2d`, `winograd`, `separable`, `matmul`, `attention`,
-/// `pool2d`, `elementwise`, `row_reduction`, `reduction`, `local_response_norm`, `movement`), then the fields by their
-/// names in the structs, those with their default value left out, as `print_value` writes them. *Requires* enumerators
-/// that exist. *Example* `conv2d{in_channels=64 out_channels=64 in=[56,56] kernel=[3,3] pads=[1,1,1,1] low=0}`
+/// `pool2d`, `elementwise`, `row_reduction`, `reduction`, `local_response_norm`, `movement`, `scatter`), then the
+/// fields by their names in the structs, those with their default value left out, as `print_value` writes them.
+/// *Requires* enumerators that exist. *Example* `conv2d{in_channels=64 out_channels=64 in=[56,56] kernel=[3,3]
+/// pads=[1,1,1,1] low=0}`
 GSUB_LAZY [[nodiscard]] std::string to_string(descriptor const& d);
 
 /// Parses what `to_string` writes; spaces may stand between tokens, fields in any order, each once. They may describe

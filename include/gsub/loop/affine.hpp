@@ -76,6 +76,9 @@ private:
     return r;
 }
 
+/// How often a sum is in another one with all its terms; 0: it is not, or a factor is negative.
+[[nodiscard]] std::int64_t multiple_of(affine const& value, affine const& sum) noexcept;
+
 /// Prints an affine expression with the names of its variables: `16*i + j + 3`.
 [[nodiscard]] std::string to_string(affine const& a, std::span<std::string const> names);
 

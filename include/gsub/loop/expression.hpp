@@ -66,6 +66,16 @@ struct chosen_entry {
     std::int32_t status = -1; ///< number of the status buffer
 };
 
+/// Scatter index: a variable behind those of the axes, whose value an integer of a buffer gives at run time, below
+/// `entries`; negative ones count from the end. Where it is out of range, the one element of the i32 buffer `status`
+/// becomes 1, and the value is 0. Positions that may store to one place run in the order of the axes.
+struct chosen_index {
+    variable var = -1;
+    access source{};          ///< an i32 or i64
+    std::int64_t entries = 1; ///< at least one
+    std::int32_t status = -1; ///< number of the status buffer
+};
+
 /// A scalar expression, whose operands are earlier ones: an entry of `tensor_expression::exprs`.
 struct scalar_expr {
     scalar_op op = scalar_op::constant;
@@ -99,6 +109,7 @@ struct tensor_expression {
     std::vector<buffer> buffers;
     std::vector<scalar_expr> exprs;
     std::vector<loaded_element> loads;
+    std::vector<chosen_index> chosen{};
     scalar_op combine = scalar_op::add; ///< add, or maximum, which here keeps any NaN
     std::int32_t initial = -1;          ///< what a reduction starts from; -1: there is none
     std::int32_t update = -1;
@@ -116,6 +127,8 @@ struct tensor_expression {
     [[nodiscard]] loaded_element const& read_by(scalar_expr const& t) const {
         return loads[static_cast<std::size_t>(t.load)];
     }
+    /// The access as an offset in its buffer, in elements.
+    GSUB_LAZY [[nodiscard]] affine offset_of(access const& a) const;
     /// Counts additions, multiplications, comparisons and functions, each once, those outside bounds included.
     GSUB_LAZY [[nodiscard]] double operations() const;
 };
@@ -208,10 +221,14 @@ public:
     /// Gather: load from the entry that `by` chooses; `index` is the place of the element in the first entry.
     GSUB_LAZY [[nodiscard]] value at(std::int32_t buffer, std::initializer_list<affine> index, value by,
                                      std::int64_t entries, std::int64_t stride, std::int32_t status);
+    /// Scatter index: the variable that an integer of a buffer chooses below `entries`. *Requires* all axes before it.
+    GSUB_LAZY [[nodiscard]] affine choose(std::int32_t buffer, std::initializer_list<affine> index,
+                                          std::int64_t entries, std::int32_t status);
     /// Reduction of `update`; `predicate` bounds it where an index may lie outside its buffer.
     GSUB_LAZY [[nodiscard]] value sum(value initial, value update, std::initializer_list<bound> predicate = {});
     GSUB_LAZY [[nodiscard]] value maximum(value initial, value update, std::initializer_list<bound> predicate = {});
     /// Restricts the spatial domain: cuts off the tail of an axis that is given in blocks.
+    /// Positions outside choose no index; a bound on a chosen index says which are stored.
     void restrict_domain(bound where) { made_.domain.push_back(std::move(where)); }
     /// Stores one more element a position, only where the bounds hold.
     GSUB_LAZY void also_store(std::int32_t buffer, std::initializer_list<affine> index, value v,
@@ -232,6 +249,7 @@ private:
     GSUB_LAZY affine add_axis(std::string_view name, std::int64_t extent, axis_kind kind);
     GSUB_LAZY std::int32_t add_buffer(std::string_view name, std::initializer_list<std::int64_t> dims, bool written,
                                       dtype element);
+    GSUB_LAZY void check_choice(std::int64_t entries, std::int32_t status) const;
     GSUB_LAZY value add(scalar_expr const& t);
     GSUB_LAZY value reduce(scalar_op combine, value initial, value update, std::initializer_list<bound> predicate);
     tensor_expression made_;

@@ -72,8 +72,8 @@ public:
 
     [[nodiscard]] std::span<nest_loop const> loops() const noexcept { return as_span(nest_.loops); }
     /// The scheduled loop nest. *Errors* where a parallel loop stands within another kind, the vectorised loop is not
-    /// innermost, or a spatial loop within a reduction is neither unrolled nor vectorised (partial results have no
-    /// place).
+    /// innermost, a spatial loop within a reduction is neither unrolled nor vectorised (partial results have no
+    /// place), or positions that may store to one chosen place do not run serially in the order of the axes.
     [[nodiscard]] loop_nest finish() const& { return check(), nest_; }
     [[nodiscard]] loop_nest finish() && { return check(), std::move(nest_); }
 
@@ -91,4 +91,5 @@ private:
 
 #ifndef GSUB_COMPILED
 #include <gsub/loop/impl/schedule.ipp>
+#include <gsub/loop/impl/store_order.ipp>
 #endif

@@ -26,6 +26,8 @@ GSUB_LAZY [[nodiscard]] bool lower_concat(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_split(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_gather(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_gather_elements(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_scatter_elements(kernel_builder& b, node_id n);
+GSUB_LAZY [[nodiscard]] bool lower_scatter_nd(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_pad(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_fill(kernel_builder& b, node_id n);
 GSUB_LAZY [[nodiscard]] bool lower_shape(kernel_builder& b, node_id n);
@@ -129,6 +131,15 @@ struct lowering<ops::gather_elements> {
     GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_gather_elements(b, n); }
 };
 template <>
+struct lowering<ops::scatter_elements> {
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_scatter_elements(b, n); }
+};
+template <>
+struct lowering<ops::scatter_nd> {
+    GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_scatter_nd(b, n); }
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_scatter_nd(g, n); }
+};
+template <>
 struct lowering<ops::pad> {
     GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_pad(b, n); }
 };
@@ -174,10 +185,6 @@ struct lowering<ops::qlinear_mat_mul> {
 template <>
 struct lowering<ops::gather_nd> {
     GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_gather_nd(g, n); }
-};
-template <>
-struct lowering<ops::scatter_nd> {
-    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_scatter_nd(g, n); }
 };
 
 #ifdef GSUB_COMPILED

@@ -186,9 +186,14 @@ GSUB_LAZY [[nodiscard]] hash128 hash_of(program const& p);
 inline constexpr std::size_t bytes_worth_threads = std::size_t{1} << 18;
 /// Whether a kernel's work is worth waking other threads for: its operations, or the bytes that it moves.
 [[nodiscard]] inline bool worth_threads(kernels::descriptor const* computes, double operations) noexcept {
-    auto const* const moved = computes ? std::get_if<kernels::movement_shape>(computes) : nullptr;
-    if (!moved) return operations >= 2e5;
-    return 2 * static_cast<std::size_t>(moved->target.elements) * byte_size(moved->element) >= bytes_worth_threads;
+    auto const moves = [](std::int64_t elements, dtype t) {
+        return 2 * static_cast<std::size_t>(elements) * byte_size(t) >= bytes_worth_threads;
+    };
+    if (auto const* const moved = computes ? std::get_if<kernels::movement_shape>(computes) : nullptr)
+        return moves(moved->target.elements, moved->element);
+    if (auto const* const scatter = computes ? std::get_if<kernels::scatter_shape>(computes) : nullptr)
+        return moves(scatter->elements(), scatter->element);
+    return operations >= 2e5;
 }
 /// Whether a step's work is worth waking other threads for.
 [[nodiscard]] inline bool worth_threads(program_step const& s) noexcept {

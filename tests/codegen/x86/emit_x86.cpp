@@ -454,6 +454,27 @@ TEST_CASE("integers choose the entry of a load, and tell of one that is not ther
             }
 }
 
+TEST_CASE("integers choose where rows and elements are stored, and tell of one that is not there") {
+    for (auto const* isa : sets())
+        for (auto const integers : {dtype::i32, dtype::i64})
+            for (std::int64_t const entries : {1, 2, 9}) // with few, some are out of range
+                for (std::int64_t const n : {1, 2 * isa->lanes() + 3})
+                    for (auto const adds : {false, true}) {
+                        loop::expression_builder e{"scatter"};
+                        auto const p = e.spatial("p", 3), i = e.spatial("i", 12), x = e.spatial("x", n);
+                        auto const from = e.input("from", {12, n}), at = e.input("at", {12}, integers);
+                        auto const y = e.output("y", {entries * n}), status = e.output("status", {1}, dtype::i32);
+                        auto const row = e.choose(at, {i}, entries, status);
+                        e.restrict_domain({row - p * 3, 3});
+                        auto const to = row * n + x;
+                        auto const update = e.at(from, {i, x});
+                        loop::schedule plan{e.store(y, {to}, adds ? e.at(y, {to}) + update : update)};
+                        plan.parallel(plan.loop_of("p"));
+                        plan.vectorize(plan.split(plan.loop_of("x"), isa->lanes()).second);
+                        CHECK(check_meaning(lower(plan.finish(), "k").value(), *isa));
+                    }
+}
+
 TEST_CASE("loaded integers are numbers as they are in text") {
     for (auto const* isa : sets())
         for (auto const& [integers, lanes] :

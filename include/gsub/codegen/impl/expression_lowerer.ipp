@@ -130,12 +130,7 @@ GSUB_LAZY_BODY expression_lowerer::flat_access const& expression_lowerer::flat(l
                                                                                flat_access& made) const {
     if (made.limit > 0) return made;
     auto const& from = made_.buffers[static_cast<std::size_t>(a.of)];
-    affine offset;
-    std::int64_t stride = 1;
-    for (auto d = a.index.size(); d-- > 0;) {
-        offset += a.index[d] * (from.strides.empty() ? stride : from.strides[d]);
-        stride *= from.dims[d];
-    }
+    auto const offset = at_.nest().what.offset_of(a);
     made.step = offset.factor(at_.lane());
     made.offset = offset.with(at_.lane(), 0);
     made.limit = from.elements();

@@ -19,7 +19,7 @@ namespace gsub::codegen::detail {
 GSUB_LAZY_BODY void loop_partition::add_cuts(loop::bound const& b, variable v, std::size_t depth, decide when,
                                              cuts& to) {
     auto const f = b.value.factor(v);
-    if (f == 0 || at_.check(b) == truth::yes) return;
+    if (f == 0 || at_.check(b) == truth::yes || at_.depends_on_chosen(b.value)) return;
     at_.each_inner_position(b.value, depth, [&] {
         auto const rest = at_.resolved(b.value.with(v, 0));
         if (!rest.is_constant() && when != decide::always) return;

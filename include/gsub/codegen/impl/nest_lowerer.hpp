@@ -36,6 +36,11 @@ private:
     GSUB_LAZY void lower_tile(std::size_t depth, statement_list& out);
     GSUB_LAZY void lower_whole_tile(std::size_t depth, statement_list& out);
     GSUB_LAZY void enter(loop_body body, statement_list& out);
+    GSUB_LAZY void choose(std::size_t depth, std::size_t next, statement_list& out);
+    // Calls `body` with the list for what stands where the positions at a depth exist, if some may: as far as the first
+    // `known` of the chosen indices say.
+    template <class F>
+    void where_positions_exist(std::size_t depth, std::size_t known, statement_list& out, F&& body);
     GSUB_LAZY void branch_on_ranges(variable v, loop_body body, statement_list& out);
     GSUB_LAZY void alternatives(variable v, std::vector<std::int64_t> const& cuts, std::size_t range, loop_body body,
                                 statement_list& out);

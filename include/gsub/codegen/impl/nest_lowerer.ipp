@@ -145,13 +145,54 @@ GSUB_LAZY_BODY void nest_lowerer::enter(loop_body body, statement_list& out) {
     while (body.next < indices.size() &&
            (!at_.is_fused_index_of(indices[body.next].var, body.of) || at_.is_known(indices[body.next].var)))
         ++body.next;
-    if (body.next == indices.size()) return descend(body.depth + 1, out);
+    if (body.next == indices.size()) return choose(body.depth, 0, out);
     auto const& p = indices[body.next++];
     statement n;
     n.kind = statement_kind::fused_index;
     n.var = p.var, n.of = p.of, n.divisor = p.divisor, n.extent = p.extent;
     out.push_back(std::move(n));
     branch_on_ranges(p.var, body, out);
+}
+
+template <class F>
+void nest_lowerer::where_positions_exist(std::size_t depth, std::size_t known, statement_list& out, F&& body) {
+    std::vector<loop::bound> open;
+    statement n;
+    n.kind = statement_kind::branch;
+    for (auto const& b : at_.nest().tails) {
+        if (at_.depends_on_inner(b.value, depth + 1) || at_.depends_on_chosen(b.value, known)) continue;
+        auto const exists = at_.check(b);
+        if (exists == truth::no) return;
+        if (exists == truth::yes) continue;
+        open.push_back(b);
+        n.conditions.push_back({at_.resolved(b.value), b.extent});
+    }
+    if (open.empty()) return body(out);
+    at_.within(open, [&] { body(n.body); });
+    out.push_back(std::move(n));
+}
+// The indices that integers choose by a loop, from the `next` one on, then the loops inside. An index is read, and
+// used, where its position exists.
+GSUB_LAZY_BODY void nest_lowerer::choose(std::size_t depth, std::size_t next, statement_list& out) {
+    auto const& chosen = at_.nest().what.chosen;
+    while (next < chosen.size() && at_.depth_of(chosen[next].var) != depth) ++next;
+    if (next == chosen.size()) return descend(depth + 1, out);
+    auto const& c = chosen[next];
+    where_positions_exist(depth, next, out, [&](statement_list& here) {
+        statement n;
+        n.kind = statement_kind::chosen_index;
+        n.var = c.var, n.extent = c.entries, n.status = c.status;
+        instruction i;
+        i.op = opcode::broadcast;
+        i.buffer = c.source.of;
+        i.type = at_.nest().what.buffers[static_cast<std::size_t>(i.buffer)].element;
+        i.offset = at_.resolved(at_.nest().what.offset_of(c.source));
+        i.result = tile_.fresh();
+        n.code.push_back(std::move(i));
+        where_positions_exist(depth, next + 1, n.body,
+                              [&](statement_list& inside) { choose(depth, next + 1, inside); });
+        here.push_back(std::move(n));
+    });
 }
 
 // What stands within a loop for each range of one of its variables.

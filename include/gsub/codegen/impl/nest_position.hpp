@@ -49,6 +49,14 @@ public:
     [[nodiscard]] affine resolved(affine const& a) const { return a.resolved(as_span(ranges_)); }
     GSUB_LAZY [[nodiscard]] truth check(loop::bound const& b) const;
 
+    /// Takes conditions as given while `body` runs.
+    template <class F>
+    void within(std::vector<loop::bound> const& given, F&& body) {
+        auto const before = given_.size();
+        given_.insert(given_.end(), given.begin(), given.end());
+        body();
+        given_.resize(before);
+    }
     /// Takes conditions as given, until others are assumed.
     void assume(std::vector<assumption> given) { assumed_ = std::move(given); }
     /// Whether an enclosing reduction loop ensures a condition of the computation.
@@ -63,6 +71,10 @@ public:
     /// Whether an expression depends on a loop from `depth` on.
     GSUB_LAZY [[nodiscard]] bool depends_on_inner(affine const& a, std::size_t depth) const;
     GSUB_LAZY [[nodiscard]] bool depends_on_reduction(affine const& a) const;
+    /// Whether an expression depends on an index that an integer chooses, from the `first` on.
+    GSUB_LAZY [[nodiscard]] bool depends_on_chosen(affine const& a, std::size_t first = 0) const;
+    /// Depth of the loop that a variable belongs to, which is the innermost one that decides it.
+    [[nodiscard]] std::size_t depth_of(variable v) const { return loop_of_[static_cast<std::size_t>(v)]; }
     /// Whether a fused index is one of the loop variable `of`; fused indices of fused indices count too.
     GSUB_LAZY [[nodiscard]] bool is_fused_index_of(variable index, variable of) const;
 
@@ -122,6 +134,7 @@ private:
     std::int32_t lanes_ = 1;
     bool lanes_reduce_ = false;
     std::vector<assumption> assumed_;
+    std::vector<loop::bound> given_;
 };
 
 } // namespace gsub::codegen::detail

@@ -23,11 +23,19 @@ GSUB_LAZY_BODY nest_position::nest_position(loop::loop_nest const& nest)
     for (std::size_t i = 0; i < nest.loops.size(); ++i) loop_of_[static_cast<std::size_t>(nest.loops[i].var)] = i;
     for (auto const& p : nest.fused_indices)
         loop_of_[static_cast<std::size_t>(p.var)] = loop_of_[static_cast<std::size_t>(p.of)];
+    for (auto const& c : nest.what.chosen) {
+        auto& depth = loop_of_[static_cast<std::size_t>(c.var)];
+        for (auto const& index : c.source.index)
+            for (auto const& t : index.terms()) depth = std::max(depth, depth_of(t.of));
+    }
 }
 
 GSUB_LAZY_BODY truth nest_position::check(loop::bound const& b) const {
     auto const r = range_of(b.value);
     if (r.low >= 0 && r.high < b.extent) return truth::yes;
+    if (std::any_of(given_.begin(), given_.end(),
+                    [&](auto const& g) { return g.extent == b.extent && g.value == b.value; }))
+        return truth::yes;
     if (!assumed_.empty() && std::any_of(assumed_.begin(), assumed_.end(), [&](auto& a) {
             auto const here = resolved(b.value);
             return b.extent == a.extent && a.low <= here.constant() && here.constant() <= a.high &&
@@ -51,6 +59,12 @@ GSUB_LAZY_BODY bool nest_position::depends_on_inner(affine const& a, std::size_t
 GSUB_LAZY_BODY bool nest_position::depends_on_reduction(affine const& a) const {
     return std::any_of(a.terms().begin(), a.terms().end(),
                        [&](auto& t) { return nest_.loops[loop_of_[static_cast<std::size_t>(t.of)]].reduction; });
+}
+
+GSUB_LAZY_BODY bool nest_position::depends_on_chosen(affine const& a, std::size_t first) const {
+    auto const& all = nest_.what.chosen;
+    return std::any_of(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
+                       [&](auto const& c) { return a.depends_on(c.var); });
 }
 
 GSUB_LAZY_BODY bool nest_position::is_fused_index_of(variable index, variable of) const {

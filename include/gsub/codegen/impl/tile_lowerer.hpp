@@ -21,6 +21,8 @@ public:
     /// those that differ by a constant as one.
     GSUB_LAZY [[nodiscard]] std::vector<assumption> open_conditions(std::size_t depth);
 
+    /// A register that has no value yet.
+    [[nodiscard]] reg fresh() { return expressions_.values().fresh(); }
     /// Begins the tile of the loops from `depth` on: what its accumulators start from.
     GSUB_LAZY void begin(std::size_t depth, statement_list& out);
     /// One step of the reduction at the present place.

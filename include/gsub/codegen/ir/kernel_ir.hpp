@@ -63,16 +63,17 @@ struct limit {
     std::int64_t divisor = 1;
 };
 
-enum class statement_kind : std::uint8_t { block, loop, fused_index, branch, guard };
+enum class statement_kind : std::uint8_t { block, loop, fused_index, branch, guard, chosen_index };
 
 /// Statement of a kernel.
 struct statement {
     statement_kind kind = statement_kind::block;
-    std::vector<instruction> code; ///< block
-    variable var = -1;             ///< loop and fused index
+    std::vector<instruction> code; ///< block; of a chosen index the broadcast of the integer that chooses it
+    variable var = -1;             ///< loop and index
     std::vector<limit> begin, end; ///< loop: from the greatest `begin` to before the least `end`
     variable of = -1;              ///< fused index: `of / divisor % extent`
     std::int64_t divisor = 1, extent = 1;
+    std::int32_t status = -1; ///< chosen index, known in the body: see `loop::chosen_index`; `extent` entries
     std::vector<loop::bound> conditions; ///< branch: all hold
     reg guarded = -1;                    ///< guard: where it is not finite the kernel's fallback runs
     std::vector<affine> arguments;       ///< guard: of the fallback

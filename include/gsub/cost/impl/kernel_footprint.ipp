@@ -65,9 +65,10 @@ private:
             auto const& n = statements[i];
             switch (n.kind) {
             case codegen::statement_kind::block:
-                take(n);
-                break;
             case codegen::statement_kind::guard:
+            case codegen::statement_kind::chosen_index: // of a body and one instruction
+                take(n);
+                merge(all, memory(n.body, 0));
                 break;
             case codegen::statement_kind::branch:
                 if (mostly_runs(n))

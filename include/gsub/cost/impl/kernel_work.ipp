@@ -21,6 +21,7 @@ namespace gsub::cost::detail {
 inline constexpr double leave_cycles = 10;    // of a loop: the branch that is predicted wrongly, what it waited for
 inline constexpr double predicted_turns = 16; // of loops that are left in time: their turns are remembered
 inline constexpr double position_cycles = 20; // of the parallel loop
+inline constexpr double choice_cycles = 3;    // of an integer that is read and compared
 
 // Values of the variables of a kernel, on which limits and conditions depend, at positions that stand for all.
 template <class = void>
@@ -75,6 +76,9 @@ private:
                 loops_.same[index(n.var)] = known->second;
                 if (is_new) loops_.parted[number(n.of)] *= static_cast<double>(n.extent);
             }
+            // Places that integers choose count as those of one integer after another.
+            if (n.kind == codegen::statement_kind::chosen_index && !n.code[0].offset.is_constant())
+                loops_.same[index(n.var)] = loops_.same[index(n.code[0].offset.terms().back().of)];
             for (auto const* limits : {&n.begin, &n.end})
                 for (auto const& l : *limits) mark(l.value);
             for (auto const& c : n.conditions) mark(c.value);
@@ -156,6 +160,9 @@ private:
                 else
                     walk_branch(n, runs);
                 break;
+            case codegen::statement_kind::chosen_index:
+                walk_chosen(n, runs);
+                break;
             case codegen::statement_kind::fused_index:
                 if (!values_.decides(n.var) || inside_[values_.number(n.var)] > 0) break; // stages say it again
                 return walk_behind(statements, i, runs);
@@ -170,6 +177,16 @@ private:
         auto const holds = values_.hold(n.conditions);
         note_side(n, holds, runs.times);
         walk(holds ? n.body : n.otherwise, 0, {runs.times, runs.steps});
+    }
+    // What stands within a chosen index: where conditions depend on it, at values of all its entries.
+    void walk_chosen(statement const& n, list_runs const& runs) {
+        spend_on_control(runs.times * choice_cycles);
+        if (!values_.decides(n.var)) return walk(n.body, 0, {runs.times, runs.steps});
+        auto const entries = static_cast<double>(n.extent);
+        sample(0, entries, [&](double v, double weight) {
+            values_.set(n.var, v);
+            walk(n.body, 0, {runs.times * weight / entries, runs.steps});
+        });
     }
     void note_side(statement const& branch, bool holds, double times) {
         auto& sides = walked_.branches[&branch];

@@ -147,7 +147,7 @@ private:
         auto value = b.value.with(lane_, 0); // a vector with one lane is there
         all_steps steps;
         for (auto const& t : tails) {
-            auto const factor = multiple_of(value, t.value);
+            auto const factor = loop::multiple_of(value, t.value);
             if (factor == 0) continue;
             value += t.value * -factor;
             steps.push_back({factor, t.extent});
@@ -159,17 +159,6 @@ private:
             if (r.high > r.low) steps.push_back({std::abs(t.factor), r.high - r.low + 1});
         }
         return part_between(std::move(steps), -at, b.extent - at);
-    }
-    // How often a sum is in another one with all its terms; 0: it is not.
-    [[nodiscard]] static std::int64_t multiple_of(loop::affine const& value, loop::affine const& sum) {
-        std::int64_t factor = 0;
-        for (auto const& t : sum.terms()) {
-            auto const here = value.factor(t.of);
-            if (here <= 0 || t.factor <= 0 || here % t.factor != 0 || (factor != 0 && here / t.factor != factor))
-                return 0;
-            factor = here / t.factor;
-        }
-        return factor;
     }
 
     loop::loop_nest const& nest_;

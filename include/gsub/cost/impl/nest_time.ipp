@@ -30,6 +30,9 @@ public:
                 own.push_back(static_cast<loop::variable>(variables++));
             for (std::size_t d = 0; d < nest.shared(s); ++d)
                 own[index(stages[s].loops[d].var)] = names_[s - 1][index(stages[s - 1].loops[d].var)];
+            for (auto const& c : stages[s].what.chosen) // as `loop_values` has it
+                if (auto const by = stages[s].what.offset_of(c.source); !by.is_constant())
+                    own[index(c.var)] = own[index(by.terms().back().of)];
             auto const within = std::max(nest.shared(s), s + 1 < stages.size() ? nest.shared(s + 1) : 0);
             work_.emplace_back(tiles_.emplace_back(stages[s], within), as_span(own), counter_);
         }

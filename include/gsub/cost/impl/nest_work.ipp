@@ -105,16 +105,6 @@ private:
             if (among >> u & 1 && a.depends_on(tile_.unrolled()[u]->var)) out |= loop_set{1} << u;
         return out;
     }
-    [[nodiscard]] loop::affine flat(loop::access const& a) const {
-        auto const& from = nest_.what.buffers[index(a.of)];
-        loop::affine offset;
-        std::int64_t stride = 1;
-        for (auto d = a.index.size(); d-- > 0;) {
-            offset += a.index[d] * (from.strides.empty() ? stride : from.strides[d]);
-            stride *= from.dims[d];
-        }
-        return offset;
-    }
     // An index without its lane, over the variables of all stages.
     [[nodiscard]] loop::affine named(loop::affine&& a) const {
         if (auto const step = a.factor(tile_.lane())) a += loop::affine::of(tile_.lane(), -step);
@@ -194,7 +184,7 @@ private:
         }
         loop_set load(loop::scalar_expr const& t, bool multiplied) {
             auto const& read = of.nest_.what.read_by(t);
-            auto offset = of.flat(read.source);
+            auto offset = of.nest_.what.offset_of(read.source);
             auto set = of.loops_of(offset, around);
             auto const looked_up = !read.source.beyond.table.empty(), chosen = read.chosen.by >= 0;
             auto const step = offset.factor(of.tile_.lane());
@@ -225,7 +215,9 @@ private:
     };
     [[nodiscard]] bool varies(std::int32_t id) const {
         auto const& t = nest_.what.exprs[index(id)];
-        if (t.op == loop::scalar_op::load && flat(nest_.what.read_by(t).source).factor(tile_.lane()) != 0) return true;
+        if (t.op == loop::scalar_op::load &&
+            nest_.what.offset_of(nest_.what.read_by(t).source).factor(tile_.lane()) != 0)
+            return true;
         return std::any_of(std::begin(t.operands), std::end(t.operands), [&](auto o) { return o >= 0 && varies(o); });
     }
     // Where the lanes of the first vector read that look their places up.
@@ -271,10 +263,17 @@ private:
             codegen::instruction i;
             i.op = codegen::opcode::store;
             i.type = what.exprs[index(value)].type;
-            i.buffer = target.of, i.offset = named(flat(target));
+            i.buffer = target.of, i.offset = named(what.offset_of(target));
             i.lanes = tile_.lanes_reduce() ? 1 : static_cast<std::int32_t>(tile_.lanes());
             last.add(std::move(i), places_);
         };
+        for (auto const& c : what.chosen) {
+            codegen::instruction i;
+            i.op = codegen::opcode::broadcast;
+            i.buffer = c.source.of, i.offset = named(what.offset_of(c.source));
+            i.type = what.buffers[index(i.buffer)].element;
+            last.add(std::move(i), places_);
+        }
         store(what.target, what.result);
         for (auto const& s : what.more_stores) store(s.target, s.value);
         if (what.guard < 0) return;

@@ -9,6 +9,16 @@
 
 namespace gsub::kernels {
 
+GSUB_LAZY_BODY std::optional<chosen_operand> chosen_by(descriptor const& d) {
+    if (auto const* const m = std::get_if<movement_shape>(&d); m && m->chosen)
+        return chosen_operand{m->arrays.size(), m->chosen->integers, m->chosen->at.elements, m->chosen->entries};
+    if (auto const* const s = std::get_if<scatter_shape>(&d)) {
+        auto const axis = static_cast<std::size_t>(s->axis); // a text may say any number
+        return chosen_operand{1, s->integers, s->at.elements, axis < s->dims.size() ? s->dims[axis] : 1};
+    }
+    return std::nullopt;
+}
+
 GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {
     return std::visit(
         overloaded{
@@ -29,6 +39,7 @@ GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {
             },
             [](reduction_shape const&) -> std::string { return "reduction"; },
             [](local_response_norm_shape const&) -> std::string { return "local response norm"; },
+            [](scatter_shape const&) -> std::string { return "scatter"; },
         },
         d);
 }

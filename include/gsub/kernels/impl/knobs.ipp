@@ -331,6 +331,7 @@ GSUB_LAZY_BODY loop::fused_nest nest_of(descriptor const& d, loop::configuration
             [&](reduction_shape const& s) -> loop::fused_nest { return reduction_nest(s, isa); },
             [&](local_response_norm_shape const& s) -> loop::fused_nest { return local_response_norm_nest(s, isa); },
             [&](movement_shape const& s) { return movement_nest(s, isa); },
+            [&](scatter_shape const& s) { return scatter_nest(s, isa); },
         },
         d);
 }

@@ -66,6 +66,16 @@ GSUB_INLINE bool operator==(affine const& a, affine const& b) noexcept {
     return a.constant_ == b.constant_ && std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end());
 }
 
+GSUB_INLINE std::int64_t multiple_of(affine const& value, affine const& sum) noexcept {
+    std::int64_t factor = 0;
+    for (auto const& t : sum.terms()) {
+        auto const here = value.factor(t.of);
+        if (here <= 0 || t.factor <= 0 || here % t.factor != 0 || (factor != 0 && here / t.factor != factor)) return 0;
+        factor = here / t.factor;
+    }
+    return factor;
+}
+
 GSUB_INLINE std::string to_string(affine const& a, std::span<std::string const> names) {
     std::string text;
     for (auto const& t : a.terms()) {

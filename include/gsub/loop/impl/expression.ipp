@@ -19,6 +19,17 @@ GSUB_LAZY_BODY std::int64_t buffer::elements() const noexcept {
     return n;
 }
 
+GSUB_LAZY_BODY affine tensor_expression::offset_of(access const& a) const {
+    auto const& from = buffers[static_cast<std::size_t>(a.of)];
+    affine offset;
+    std::int64_t stride = 1;
+    for (auto d = a.index.size(); d-- > 0;) {
+        offset += a.index[d] * (from.strides.empty() ? stride : from.strides[d]);
+        stride *= from.dims[d];
+    }
+    return offset;
+}
+
 GSUB_LAZY_BODY double tensor_expression::operations() const {
     double places = 1, steps = 1;
     for (auto const& a : axes) (a.kind == axis_kind::spatial ? places : steps) *= static_cast<double>(a.extent);
@@ -83,6 +94,7 @@ GSUB_INLINE value select(value condition, value a, value b) {
 
 GSUB_LAZY_BODY affine expression_builder::add_axis(std::string_view name, std::int64_t extent, axis_kind kind) {
     GSUB_ASSERT(extent > 0, "an axis has a positive extent");
+    GSUB_ASSERT(made_.chosen.empty(), "axes come before chosen indices");
     made_.axes.push_back({std::string{name}, extent, kind});
     return affine::of(static_cast<variable>(made_.axes.size() - 1));
 }
@@ -178,12 +190,27 @@ GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_li
     return v;
 }
 
-GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index, value by,
-                                            std::int64_t entries, std::int64_t stride, std::int32_t status) {
-    GSUB_ASSERT(by.type() == dtype::i32 || by.type() == dtype::i64, "an i32 or i64 chooses an entry");
+GSUB_LAZY_BODY void expression_builder::check_choice(std::int64_t entries, std::int32_t status) const {
     GSUB_ASSERT(entries > 0, "there is an entry to choose");
     auto const& tells = made_.buffers[static_cast<std::size_t>(status)];
     GSUB_ASSERT(tells.written && tells.element == dtype::i32, "a written i32 tells of choices that are out of range");
+}
+
+GSUB_LAZY_BODY affine expression_builder::choose(std::int32_t of, std::initializer_list<affine> index,
+                                                 std::int64_t entries, std::int32_t status) {
+    auto const& from = made_.buffers[static_cast<std::size_t>(of)];
+    GSUB_ASSERT(from.element == dtype::i32 || from.element == dtype::i64, "an i32 or i64 chooses an index");
+    GSUB_ASSERT(index.size() == from.dims.size(), "an access has an index for each dimension of its buffer");
+    check_choice(entries, status);
+    auto const var = static_cast<variable>(made_.axes.size() + made_.chosen.size());
+    made_.chosen.push_back({var, {of, {index.begin(), index.end()}}, entries, status});
+    return affine::of(var);
+}
+
+GSUB_LAZY_BODY value expression_builder::at(std::int32_t of, std::initializer_list<affine> index, value by,
+                                            std::int64_t entries, std::int64_t stride, std::int32_t status) {
+    GSUB_ASSERT(by.type() == dtype::i32 || by.type() == dtype::i64, "an i32 or i64 chooses an entry");
+    check_choice(entries, status);
     auto const v = at(of, index);
     made_.loads.back().chosen = {by.id(), entries, stride, status};
     return v;

@@ -2,6 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/core/result.hpp>
+#include <gsub/loop/impl/store_order.ipp>
 #include <gsub/loop/schedule.hpp>
 
 #include <algorithm>
@@ -9,10 +10,6 @@
 namespace gsub::loop {
 
 namespace detail {
-
-GSUB_LAZY [[noreturn]] void refuse(std::string reason) {
-    throw error{errors::kernel_schedule, format_text("schedule: {}", reason)};
-}
 
 GSUB_LAZY std::string text_of(access const& a, loop_nest const& nest) {
     auto text = nest.what.buffers[static_cast<std::size_t>(a.of)].name + "[";
@@ -88,8 +85,11 @@ GSUB_LAZY_BODY std::string to_string(loop_nest const& nest) {
     auto const where = [&](std::vector<bound> const& bounds) {
         for (auto const& b : bounds) line(format_text("where 0 <= {} < {}", to_string(b.value, nest.names), b.extent));
     };
-    where(nest.tails);
     auto const& e = nest.what;
+    for (auto const& c : e.chosen)
+        line(format_text("{} = {} below {}", nest.names[static_cast<std::size_t>(c.var)],
+                         detail::text_of(c.source, nest), c.entries));
+    where(nest.tails);
     if (e.update >= 0) {
         where(e.bounds);
         line(format_text("sum {}{}  # from {}", e.combine == scalar_op::maximum ? "max= " : "+= ",
@@ -116,6 +116,9 @@ GSUB_LAZY_BODY schedule::schedule(tensor_expression what) {
         auto const v = add_variable(a.name, a.extent);
         nest_.loops.push_back({v, a.extent, loop_kind::serial, a.kind == axis_kind::reduction});
     }
+    for (auto const& c : nest_.what.chosen)
+        static_cast<void>(
+            add_variable("at_" + nest_.what.buffers[static_cast<std::size_t>(c.source.of)].name, c.entries));
 }
 
 GSUB_LAZY_BODY variable schedule::add_variable(std::string name, std::int64_t extent) {
@@ -151,6 +154,7 @@ GSUB_LAZY_BODY void schedule::substitute(variable v, affine const& by) {
     auto const within = [&](std::vector<bound>& bounds) {
         for (auto& b : bounds) put(b.value);
     };
+    for (auto& c : nest_.what.chosen) into(c.source);
     for (auto& l : nest_.what.loads) into(l.source), within(l.predicate);
     into(nest_.what.target), within(nest_.what.target_predicate);
     for (auto& a : nest_.what.fallback_at) put(a);
@@ -226,6 +230,7 @@ GSUB_LAZY_BODY void schedule::check() const {
         if (reducing && !l.reduction && l.kind != loop_kind::unrolled && l.kind != loop_kind::vectorized)
             detail::refuse(format_text("{}: a spatial loop within a reduction is unrolled or vectorised", name));
     }
+    if (!nest_.what.chosen.empty()) detail::store_order<>{nest_}.check();
 }
 
 } // namespace gsub::loop

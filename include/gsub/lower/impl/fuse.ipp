@@ -69,6 +69,12 @@ GSUB_LAZY_BODY bool lower_gather(kernel_builder& b, node_id n) {
 GSUB_LAZY_BODY bool lower_gather_elements(kernel_builder& b, node_id n) {
     return fuse_gather_elements(b, n);
 }
+GSUB_LAZY_BODY bool lower_scatter_elements(kernel_builder& b, node_id n) {
+    return fuse_scatter_elements(b, n);
+}
+GSUB_LAZY_BODY bool lower_scatter_nd(kernel_builder& b, node_id n) {
+    return fuse_scatter_nd(b, n);
+}
 GSUB_LAZY_BODY bool lower_pad(kernel_builder& b, node_id n) {
     return fuse_pad(b, n);
 }

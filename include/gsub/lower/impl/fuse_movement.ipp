@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/kernels/movement.hpp>
+#include <gsub/kernels/scatter.hpp>
 #include <gsub/lower/impl/fuse_elements.ipp>
 #include <gsub/lower/kernel_builder.hpp>
 
@@ -160,6 +161,60 @@ GSUB_LAZY [[nodiscard]] bool fuse_gather_elements(kernel_builder& b, node_id n) 
     b.add({&n, 1},
           {.computes = std::move(shape), .operands = {b.whole(x), b.whole(index)}, .results = {b.result({n, 0})}});
     return true;
+}
+
+// Adds the kernel of a scatter, or a view of what nothing is written into, unless no kernel combines its elements so.
+template <class Shape>
+[[nodiscard]] bool fuse_scatter(kernel_builder& b, node_id n, std::string_view reduction, Shape&& shape_of) {
+    auto const& g = b.graph();
+    auto const x = g.operand(n, 0), index = g.operand(n, 1), updates = g.operand(n, 2);
+    auto const &in = g.type(x), &at = g.type(index);
+    if (*g.type(updates).elements() == 0) {
+        b.add({&n, 1},
+              {.computes = view_shape{.reshape = true}, .operands = {b.whole(x)}, .results = {b.result({n, 0})}});
+        return true;
+    }
+    std::optional<loop::scalar_op> combined;
+    switch (scatter_mode_named(reduction).value_or(scatter_mode::none)) {
+    case scatter_mode::none:
+        break;
+    case scatter_mode::add:
+        combined = loop::scalar_op::add;
+        break;
+    case scatter_mode::mul:
+        combined = loop::scalar_op::multiply;
+        break;
+    case scatter_mode::max:
+        combined = loop::scalar_op::maximum;
+        break;
+    case scatter_mode::min:
+        combined = loop::scalar_op::minimum;
+        break;
+    }
+    if (at.element != dtype::i32 && at.element != dtype::i64) return false;
+    if (combined && !loop::computes(*combined, loop::computed_in(in.element))) return false;
+    kernel_op op{.computes = shape_of(combined), .operands = {}, .results = {}};
+    for (auto const v : {x, index, updates}) op.operands.push_back(b.whole(v));
+    op.results.push_back(b.result({n, 0}));
+    b.add({&n, 1}, std::move(op));
+    return true;
+}
+GSUB_LAZY [[nodiscard]] bool fuse_scatter_elements(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const &in = g.type(g.operand(n, 0)), &at = g.type(g.operand(n, 1));
+    auto const& a = g.attributes<ops::scatter_elements>(n);
+    return fuse_scatter(b, n, a.reduction, [&](auto combined) {
+        return kernels::scattered_elements(in.element, in.sizes(), at.sizes(), along(a.axis, in), at.element, combined);
+    });
+}
+// Whole entries; those of several dimensions, by rows of integers, become such first.
+GSUB_LAZY [[nodiscard]] bool fuse_scatter_nd(kernel_builder& b, node_id n) {
+    auto const& g = b.graph();
+    auto const &in = g.type(g.operand(n, 0)), &at = g.type(g.operand(n, 1));
+    if (at.dims.back().size() != 1) return false;
+    return fuse_scatter(b, n, g.attributes<ops::scatter_nd>(n).reduction, [&](auto combined) {
+        return kernels::scattered_entries(in.element, in.sizes(), *at.elements(), at.element, combined);
+    });
 }
 
 GSUB_LAZY [[nodiscard]] bool fuse_pad(kernel_builder& b, node_id n) {

@@ -54,6 +54,7 @@ GSUB_LAZY [[nodiscard]] std::optional<kernel_arity> arity_of(kernel_op const& op
                 return kernel_arity{p.arrays.size(), p.results.size()};
             },
             [&](kernels::movement_shape const& m) { return kernel_arity{m.arrays.size() + m.chosen.has_value()}; },
+            [&](kernels::scatter_shape const&) { return kernel_arity{3}; },
             [&](auto const&) { return kernel_arity{1}; },
         },
         *d);
@@ -92,8 +93,7 @@ GSUB_LAZY std::optional<std::int64_t> packed_weights(kernel_op const& op, std::s
 }
 GSUB_LAZY bool moves_by_choice(kernel_op const& op) {
     auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
-    auto const* const m = d ? std::get_if<kernels::movement_shape>(d) : nullptr;
-    return m && m->chosen;
+    return d && kernels::chosen_by(*d);
 }
 // Blocks of one pixel a channel are the channels in order.
 GSUB_LAZY bool stored_alike(kernel_value const& v) {

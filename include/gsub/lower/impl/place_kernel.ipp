@@ -83,7 +83,7 @@ public:
         } else {
             for (auto& r : op.results) r = makes_blocks(op) ? s_.add_blocked(r) : s_.new_plain(r);
         }
-        if (auto const* const m = std::get_if<kernels::movement_shape>(&d); m && m->chosen) {
+        if (kernels::chosen_by(d)) {
             kernel_value flag{.name = "out of range", .type = tensor_type{dtype::i32, ints{1}}};
             flag.bytes = sizeof(std::int32_t);
             op.results.push_back(s_.add_value(std::move(flag)));

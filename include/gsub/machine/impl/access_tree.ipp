@@ -72,7 +72,7 @@ public:
     void add(loop::loop_nest const& nest, std::size_t shared) {
         auto const before = std::exchange(places_, {});
         base_ = tree_.variables();
-        renamed_.clear();
+        renamed_.clear(), chosen_.clear();
         auto const& loops = nest.loops;
         std::int32_t around = 0;
         std::size_t first = 0;
@@ -91,6 +91,8 @@ public:
             for (auto i = first; i < loops.size(); ++i)
                 if (!loops[i].reduction) tile = add_loops(tile, parts_of(nest, loops[i]));
         }
+        for (auto const& c : what.chosen) chosen_.push_back({c.var, c.entries});
+        for (auto const& c : what.chosen) add_access(tile, c.source, access_kind::read, 1);
         std::vector<std::int32_t> values{what.initial, what.result, what.guard};
         if (first == loops.size()) values.push_back(what.update);
         for (auto const& s : what.more_stores) values.push_back(s.value);
@@ -176,7 +178,14 @@ private:
         std::vector<loop::affine> index;
         for (auto const& of_stage : a.index) {
             loop::affine in_tree{of_stage.constant()};
-            for (auto const& t : of_stage.terms()) in_tree += loop::affine::of(variable_of(t.of + base_), t.factor);
+            for (auto const& t : of_stage.terms()) {
+                auto const by =
+                    std::find_if(chosen_.begin(), chosen_.end(), [&](auto const& c) { return c.first == t.of; });
+                if (by != chosen_.end())
+                    entries *= by->second;
+                else
+                    in_tree += loop::affine::of(variable_of(t.of + base_), t.factor);
+            }
             index.push_back(std::move(in_tree));
         }
         tree_.access(parent, tree_access{a.of, kind, std::move(index), spread, entries});
@@ -191,6 +200,7 @@ private:
     std::int32_t base_ = 0;     // what variables of the stage have added in the tree
     std::vector<place> places_; // of the spatial loops around the stage
     std::vector<std::pair<loop::variable, loop::variable>> renamed_;
+    std::vector<std::pair<loop::variable, std::int64_t>> chosen_; // indices of the stage, and their entries
 };
 
 } // namespace detail

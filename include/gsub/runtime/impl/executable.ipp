@@ -44,18 +44,16 @@ GSUB_LAZY void run_copy(copy_call const& c, std::span<void* const> values, execu
     });
 }
 
-// The error of a run in which a movement met an integer that chooses nothing.
+// The error of a run in which a kernel met an integer that chooses nothing.
 GSUB_LAZY [[noreturn]] void refuse_choice(kernel_call const& c, std::span<void* const> values) {
-    auto const* const moved = c.computes ? std::get_if<kernels::movement_shape>(&*c.computes) : nullptr;
-    if (moved && moved->chosen) {
-        auto const& chosen = *moved->chosen;
-        auto const* const integers = values[moved->arrays.size()];
-        for (std::int64_t i = 0; i < chosen.at.elements; ++i) {
-            auto const k = chosen.integers == dtype::i64 ? static_cast<std::int64_t const*>(integers)[i]
-                                                         : std::int64_t{static_cast<std::int32_t const*>(integers)[i]};
-            if (k < -chosen.entries || k >= chosen.entries)
-                throw error{errors::index_out_of_range,
-                            format_text("index {} of a gather is out of range for {} entries", k, chosen.entries)};
+    if (auto const chosen = c.computes ? kernels::chosen_by(*c.computes) : std::nullopt) {
+        auto const* const integers = values[chosen->operand];
+        for (std::int64_t i = 0; i < chosen->count; ++i) {
+            auto const k = chosen->integers == dtype::i64 ? static_cast<std::int64_t const*>(integers)[i]
+                                                          : std::int64_t{static_cast<std::int32_t const*>(integers)[i]};
+            if (k < -chosen->entries || k >= chosen->entries)
+                throw error{errors::index_out_of_range, format_text("index {} of a {} is out of range for {} entries",
+                                                                    k, kernels::kind_of(*c.computes), chosen->entries)};
         }
     }
     throw error{errors::index_out_of_range, "an index is out of range"};

@@ -19,6 +19,8 @@ public:
         : text_(text), functions_(k.lanes), memory_(k, text, functions_), f32_(k, text), typed_(k, text, functions_) {}
 
     GSUB_LAZY void write(std::vector<instruction> const& code);
+    /// Writes the definition of a chosen index.
+    GSUB_LAZY void choose(statement const& n);
     /// Text of types and functions of other elements than f32; empty where none was written.
     GSUB_LAZY [[nodiscard]] std::string functions() const;
 

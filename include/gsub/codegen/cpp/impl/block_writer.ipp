@@ -61,6 +61,12 @@ GSUB_LAZY_BODY void block_writer::write(instruction const& i) {
     }
 }
 
+GSUB_LAZY_BODY void block_writer::choose(statement const& n) {
+    memory_.begin_block();
+    has_typed_ = true;
+    memory_.choose(n);
+}
+
 GSUB_LAZY_BODY std::string block_writer::functions() const {
     return has_typed_ ? functions_.text() : std::string{};
 }

@@ -73,6 +73,9 @@ private:
             case statement_kind::fused_index:
                 write_fused_index(n);
                 break;
+            case statement_kind::chosen_index:
+                write_chosen_index(n);
+                break;
             case statement_kind::branch:
                 write_branch(n);
                 break;
@@ -94,6 +97,15 @@ private:
         auto const quotient = n.divisor == 1 ? name_of_variable(n.of)
                                              : format_text("{} / {}", name_of_variable(n.of), long_literal(n.divisor));
         text_.line(format_text("const long {} = {} % {};", name_of_variable(n.var), quotient, long_literal(n.extent)));
+    }
+
+    void write_chosen_index(statement const& n) {
+        text_.line("{");
+        text_.indent();
+        blocks_.choose(n);
+        write(n.body);
+        text_.dedent();
+        text_.line("}");
     }
 
     void write_branch(statement const& n) {

@@ -30,6 +30,7 @@ public:
     GSUB_LAZY void broadcast(instruction const& i, functions_of which);
     GSUB_LAZY void store(instruction const& i, functions_of which);
     GSUB_LAZY void choose(instruction const& i);
+    GSUB_LAZY void choose(statement const& n);
     GSUB_LAZY void gather(instruction const& i);
 
     /// Loads from `code[first]` on with one stride that begin one element after another: as many vectors as they have

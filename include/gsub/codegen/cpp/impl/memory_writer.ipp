@@ -49,6 +49,13 @@ GSUB_LAZY_BODY void memory_writer::choose(instruction const& i) {
            format_text("entry_of({}, {}, b{}, {})", operand(i, 0), long_literal(i.integer), i.buffer, i.lanes));
 }
 
+GSUB_LAZY_BODY void memory_writer::choose(statement const& n) {
+    functions_.choices();
+    auto const place = place_of(n.code[0]);
+    text_.line(format_text("const long {} = entry_of((long)*({}), {}, b{}, 1);", name_of_variable(n.var), place,
+                           long_literal(n.extent), n.status));
+}
+
 GSUB_LAZY_BODY void memory_writer::gather(instruction const& i) {
     functions_.choices();
     auto const value = format_text("gathered<{}>({}, {}, {}, {}, {})", vector_type(i.type), place_of(i), operand(i, 0),

@@ -55,6 +55,12 @@ GSUB_LAZY void print(std::vector<statement> const& statements, std::string const
         case statement_kind::fused_index:
             out += format_text("{}{} = {} / {} % {}\n", indent, name(n.var), name(n.of), n.divisor, n.extent);
             break;
+        case statement_kind::chosen_index:
+            out += format_text("{}{} = {}[{}] below {}:\n", indent, name(n.var),
+                               k.buffers[static_cast<std::size_t>(n.code[0].buffer)].name,
+                               loop::to_string(n.code[0].offset, k.names), n.extent);
+            print(n.body, indent + "  ", k, out);
+            break;
         case statement_kind::branch:
             out += indent + "if";
             for (auto const& c : n.conditions)

@@ -132,6 +132,10 @@ GSUB_LAZY_BODY kernel_loops loops_of(kernel const& k) {
             open.push_back({&s.body, 0, at.loop, at.runs, at.constant});
         }
         if (s.kind == statement_kind::fused_index) means.add_index(s.var, s.of, s.divisor, s.extent);
+        if (s.kind == statement_kind::chosen_index) {
+            means.add_unknown(s.var);
+            open.push_back({&s.body, 0, at.loop, at.runs, at.constant});
+        }
         if (s.kind != statement_kind::loop) continue;
         auto const parallel = s.var == k.parallel;
         auto const begin = parallel ? std::optional<std::int64_t>{0} : detail::constant_limit(s.begin, true);

@@ -100,6 +100,21 @@ public:
         return {.base = further};
     }
 
+    /// The entry of so many that an integer, which a broadcast reads, chooses.
+    [[nodiscard]] std::int32_t chosen_entry(instruction const& from, std::int64_t entries, std::int32_t status) {
+        auto const number = new_integer(), entry = new_integer();
+        add({.op = machine_op::load_integer,
+             .result = number,
+             .immediate = static_cast<std::int64_t>(byte_size(from.type)),
+             .at = place(from.buffer, from.offset)});
+        add({.op = machine_op::choose_entry,
+             .result = entry,
+             .operands = {number, -1, -1},
+             .immediate = entries,
+             .at = place(status, affine{0})});
+        return entry;
+    }
+
     /// Makes the pointers whose last variable is `v`, of what statements read and write. `now`: the number that it is.
     void make_pointers(variable v, statement const* first, statement const* last,
                        std::optional<std::int64_t> now = std::nullopt) {

@@ -48,6 +48,9 @@ private:
             case statement_kind::fused_index:
                 fused_index(std::move(s), out);
                 break;
+            case statement_kind::chosen_index:
+                chosen_index(std::move(s), out);
+                break;
             case statement_kind::branch:
                 branch(std::move(s), out);
                 break;
@@ -148,6 +151,16 @@ private:
             return;
         }
         define(s.var, s.extent);
+        out.push_back(std::move(s));
+    }
+    // It stays, as it tells of what is out of range.
+    void chosen_index(statement s, list& out) {
+        names_.variables.erase(s.var);
+        if (s.extent == 1)
+            names_.variables[s.var] = affine{0};
+        else
+            define(s.var, s.extent);
+        s.body = simplified(std::move(s.body));
         out.push_back(std::move(s));
     }
     void branch(statement s, list& out) {

@@ -119,6 +119,7 @@ private:
         auto const turns = turns_of(loop, made_.parallel);
         code_list out;
         for (auto& s : loop.body) {
+            if (s.kind != statement_kind::block) continue;
             code_list kept;
             for (auto& i : s.code) {
                 if (turns > 1) multiply_by_reciprocal(i, facts, out);

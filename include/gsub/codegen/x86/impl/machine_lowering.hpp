@@ -91,6 +91,9 @@ private:
             case statement_kind::fused_index:
                 fused_index(s, &s + 1, statements.data() + statements.size());
                 break;
+            case statement_kind::chosen_index:
+                chosen_index(s);
+                break;
             case statement_kind::branch:
                 branch(s, &s == &statements.back() ? turn : nullptr);
                 break;
@@ -111,6 +114,14 @@ private:
         at_.define(s.var, index_of(s));
         bounds_[s.var] = s.extent;
         at_.make_pointers(s.var, next, end);
+    }
+    void chosen_index(statement const& s) {
+        auto const known = at_.enter();
+        at_.define(s.var, at_.chosen_entry(s.code[0], s.extent, s.status));
+        bounds_[s.var] = s.extent;
+        at_.make_pointers(s.var, s.body.data(), s.body.data() + s.body.size());
+        lower(s.body);
+        at_.leave(known);
     }
     // of / divisor % extent. A remainder by no power of two is what two quotients differ by.
     std::int32_t index_of(statement const& s) {

@@ -167,16 +167,7 @@ protected:
     void choose(instruction const& i) {
         auto const* const from = integers_of(i.operands[0]);
         if (!from || from->op != opcode::broadcast || !reads_plainly(*from)) refuse(i);
-        auto const number = at_.new_integer(), entry = at_.new_integer();
-        at_.add({.op = machine_op::load_integer,
-                 .result = number,
-                 .immediate = static_cast<std::int64_t>(byte_size(from->type)),
-                 .at = at_.place(from->buffer, from->offset)});
-        at_.add({.op = machine_op::choose_entry,
-                 .result = entry,
-                 .operands = {number, -1, -1},
-                 .immediate = i.integer,
-                 .at = at_.place(i.buffer, affine{0})});
+        auto const entry = at_.chosen_entry(*from, i.integer, i.buffer);
         entries_[i.result] = entry;
         at_.define(at_.choice(i.result), entry);
     }

@@ -1,0 +1,138 @@
+// Scatters as kernels of whole executables, against the evaluator.
+#include "built_graph.hpp"
+#include "catch.hpp"
+#include <gsub/core/random.hpp>
+#include <gsub/eval/evaluate.hpp>
+#include <gsub/ir/builder.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace scatters_test {
+
+using namespace gsub;
+
+std::int64_t below(random_stream& r, std::int64_t n) {
+    return static_cast<std::int64_t>(r.below(static_cast<std::uint64_t>(n)));
+}
+// Integers that choose entries, some of them twice and some from the end.
+tensor chosen(random_stream& r, dtype type, ints const& dims, std::int64_t entries) {
+    auto out = tensor::zeros(dtype::i64, dims);
+    for (auto& i : out.mutable_data<std::int64_t>()) i = below(r, 2 * entries) - entries;
+    return out.converted_to(type);
+}
+tensor numbers(random_stream& r, dtype type, ints const& dims) {
+    auto out = tensor::zeros(dtype::f32, dims);
+    for (auto& v : out.mutable_data<float>())
+        v = r.below(20) == 0 && is_floating(type)
+                ? std::numeric_limits<float>::quiet_NaN()
+                : static_cast<float>(r.below(9)) - (info(type).is_signed ? 4.0f : 0.0f);
+    return out.converted_to(type);
+}
+
+struct scatter {
+    graph g;
+    std::vector<tensor> inputs;
+};
+scatter made(dtype type, dtype integers, ints const& dims, ints const& at, ints const& updates, std::int64_t axis,
+             bool by_rows, std::string const& mode, std::uint64_t seed) {
+    scatter s;
+    graph_builder b{s.g};
+    auto const x = b.input(type, dims, "x"), i = b.input(integers, at, "at"), u = b.input(type, updates, "updates");
+    b.outputs({by_rows ? b.add<ops::scatter_nd>({.reduction = mode}, {x, i, u})
+                       : b.add<ops::scatter_elements>({.axis = axis, .reduction = mode}, {x, i, u})});
+    random_stream r{seed};
+    auto const along = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(dims.size()) : axis);
+    s.inputs = {numbers(r, type, dims), chosen(r, integers, at, dims[along]), numbers(r, type, updates)};
+    return s;
+}
+// Bit for bit, but for NaN, which may be any.
+bool same(tensor const& a, tensor const& b) {
+    auto const x = a.converted_to(dtype::f64), y = b.converted_to(dtype::f64);
+    return std::ranges::equal(x.data<double>(), y.data<double>(),
+                              [](double p, double q) { return p == q || (p != p && q != q); });
+}
+void check(scatter const& s, std::string_view kind) {
+    auto const e = built_graph::built(s.g);
+    REQUIRE(built_graph::kinds(e) == std::vector<std::string>{std::string{kind}});
+    CHECK(same(e.run(s.inputs).value()[0], evaluate_graph(s.g, s.inputs).value()[0]));
+}
+
+} // namespace scatters_test
+
+TEST_CASE("scatters of any shape, type and mode are kernels that compute what the evaluator does") {
+    using namespace scatters_test;
+    random_stream r{7};
+    std::pair<std::string, std::vector<dtype>> const modes[] = {
+        {"none", {dtype::f32, dtype::i64, dtype::u8, dtype::boolean, dtype::f16}},
+        {"add", {dtype::f32, dtype::f16, dtype::i32}},
+        {"mul", {dtype::f64, dtype::bf16, dtype::i8}},
+        {"max", {dtype::f32, dtype::bf16, dtype::i64}},
+        {"min", {dtype::f16, dtype::f64, dtype::u8}}};
+    std::uint64_t seed = 0;
+    for (auto const& [mode, types] : modes)
+        for (auto const type : types) {
+            ints dims;
+            for (auto d = 1 + r.below(4); d-- > 0;) dims.push_back(1 + below(r, 7));
+            auto const axis = r.below(dims.size());
+            auto updates = dims;
+            for (std::size_t d = 0; d < dims.size(); ++d)
+                updates[d] = 1 + below(r, d == axis ? 12 : dims[d]); // no larger but along the axis
+            auto const integers = r.below(2) ? dtype::i32 : dtype::i64;
+            auto const from_end = static_cast<std::int64_t>(axis) - static_cast<std::int64_t>(dims.size());
+            CAPTURE(mode, to_string(type), dims, updates, axis);
+            check(made(type, integers, dims, updates, updates, from_end, false, mode, ++seed), "scatter");
+            ints const at{1 + below(r, 4), 1 + below(r, 4), 1};
+            ints rows{at[0], at[1]};
+            rows.insert(rows.end(), dims.begin() + 1, dims.end());
+            check(made(type, integers, dims, at, rows, 0, true, mode, ++seed), "scatter");
+        }
+}
+
+TEST_CASE("a scatter among other operators is one kernel, between theirs") {
+    using namespace scatters_test;
+    graph g;
+    graph_builder b{g};
+    auto const x = b.input(dtype::f32, {40, 33}, "x"), u = b.input(dtype::f32, {9, 33}, "u");
+    random_stream r{3};
+    auto const at = b.constant(chosen(r, dtype::i64, {9, 1}, 40), "at");
+    auto const y = b.add<ops::scatter_nd>({.reduction = "add"}, {b.add<ops::relu>(x), at, b.add<ops::exp>(u)});
+    b.outputs({b.add<ops::tanh>(y), b.add<ops::relu>(x)});
+    auto const e = built_graph::built(g);
+    CHECK(built_graph::error_of(g, e) < 1e-5);
+    CHECK(built_graph::count(e, "scatter") == 1);
+    for (auto const& kind : built_graph::kinds(e)) CHECK_FALSE(kind.starts_with("reference"));
+}
+
+TEST_CASE("a scatter of nothing is what it is scattered into") {
+    using namespace scatters_test;
+    for (auto const by_rows : {false, true}) {
+        auto const s =
+            made(dtype::f32, dtype::i64, {4, 3}, by_rows ? ints{0, 1} : ints{0, 3}, {0, 3}, 0, by_rows, "add", 1);
+        auto const e = built_graph::built(s.g);
+        for (auto const& kind : built_graph::kinds(e)) CHECK_FALSE(kind.starts_with("reference"));
+        CHECK(same(e.run(s.inputs).value()[0], s.inputs[0]));
+    }
+}
+
+TEST_CASE("an index that a scatter does not have is an error of the run with its name") {
+    using namespace scatters_test;
+    for (auto const by_rows : {false, true})
+        for (auto const wrong : {std::int64_t{4}, std::int64_t{-5}}) {
+            auto s =
+                made(dtype::f32, dtype::i64, {4, 3}, by_rows ? ints{2, 1} : ints{2, 3}, {2, 3}, 0, by_rows, "none", 1);
+            s.inputs[1].mutable_data<std::int64_t>()[1] = wrong;
+            auto const got = built_graph::built(s.g).run(s.inputs);
+            REQUIRE_FALSE(got);
+            CHECK(got.error().id() == errors::index_out_of_range);
+            INFO(got.error().message());
+            CHECK(got.error().message().find("index " + std::to_string(wrong) +
+                                             " of a scatter is out of range for 4 entries") != std::string::npos);
+            s.inputs[1].mutable_data<std::int64_t>()[1] = 0;
+            CHECK(built_graph::built(s.g).run(s.inputs));
+        }
+}
