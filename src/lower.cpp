@@ -4,6 +4,7 @@
 #include <gsub/lower/impl/expression_writer.ipp>
 #include <gsub/lower/impl/fuse.ipp>
 #include <gsub/lower/impl/fuse_conv.ipp>
+#include <gsub/lower/impl/fuse_conv_windows.ipp>
 #include <gsub/lower/impl/fuse_einsum.ipp>
 #include <gsub/lower/impl/fuse_elements.ipp>
 #include <gsub/lower/impl/fuse_matmul.ipp>

@@ -69,6 +69,23 @@ TEST_CASE("groups cost what the kernels of the graph lowered as a whole do") {
     }
 }
 
+TEST_CASE("convolutions by computed weights cost what their products and copies do") {
+    auto const of = [](ints const& taps, std::int64_t group) {
+        graph g;
+        graph_builder b{g};
+        attributes_of<ops::conv> a;
+        a.group = group, a.strides = a.dilations = {1, 1}, a.pads = {0, 0, 0, 0};
+        auto const w = b.input(dtype::f32, {64, 64 / group, taps[0], taps[1]}, "w");
+        b.outputs({b.add<ops::conv>(a, {b.input(dtype::f32, {1, 64, 30, 30}, "x"), w})});
+        auto const costs = cost::lowered::of(g, machine());
+        CHECK(costs(g).amount == Approx(costs.exactly(g).value().amount));
+        CHECK(costs.not_modelled() == 0);
+        return costs(g).amount;
+    };
+    for (std::int64_t const group : {1, 64}) CHECK(of({3, 3}, group) > 2 * of({1, 3}, group));
+    CHECK(of({3, 3}, 1) > 4 * of({3, 3}, 64));
+}
+
 TEST_CASE("costs of nodes add up to that of the graph, and stand at the last operator of a kernel") {
     auto const costs = cost::lowered::on(machine());
     for (std::uint64_t seed = 0; seed < 20; ++seed) {

@@ -205,7 +205,7 @@ inline void generator::convolve() {
     char const acts = static_cast<char>(r.below(10));
     a.act = acts < 5 ? static_cast<activation>(acts) : activation::none;
     if (a.act == activation::clip) a.act_min = -1, a.act_max = 1.5;
-    auto const computed = chance(25);
+    auto const computed = chance(6);
     auto const filter = computed ? clipped(fresh(t, w), 1) : weights(t, w, 2 / taps);
     auto const sum = computed ? taps : 2.0; // of the weights of a filter
     auto const k = of(x);

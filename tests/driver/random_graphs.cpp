@@ -55,7 +55,11 @@ bool is_documented(any_graph const& g, node_id n) {
             if (g.operand(n, i).valid() && !g.constant(g.operand(n, i))) return true;
         return false;
     };
-    if (g.is<ops::conv>(n)) return !f32 || other(1) || g.attributes<ops::conv>(n).group > 1;
+    if (g.is<ops::conv>(n)) {
+        auto const& a = g.attributes<ops::conv>(n);
+        auto const alone = !g.operand(n, 2).valid() && a.act == activation::none;
+        return !f32 || (!alone && (other(1) || a.group > 1));
+    }
     if (g.is<ops::batch_norm>(n)) return !f32 || other(1);
     if (g.is<ops::batch_norm_training>(n)) return true;
     if (g.is<ops::max_pool>(n)) return g.result_count(n) == 2;

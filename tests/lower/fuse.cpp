@@ -125,3 +125,51 @@ TEST_CASE("what only moves elements is a view, a join or a border") {
     CHECK_THAT(text, Catch::Matchers::Contains("concat{axis=1} %2, %3\n"));
     CHECK_THAT(text, Catch::Matchers::Contains("pad{before=[0,0,1] after=[0,0,2]} %4\n"));
 }
+
+TEST_CASE("a convolution by computed weights is a product with its windows, of which several dimensions are one") {
+    using namespace fuse_test;
+    auto const k = fused(graph_of(R"(
+        %0 "x": f32[2,6,9,8] = input
+        %1 "w": f32[4,3,3,2] = input
+        %2 "c": f32[2,4,4,4] = Conv(%0, %1) {group = 2, strides = [2, 2], pads = [1, 0, 0, 1], dilations = [1, 2]}
+        return %2
+    )"));
+    CHECK(check(k).empty());
+    CHECK(whole_text(parsed(whole_text(k))) == whole_text(k));
+    auto const text = kernels_of(k);
+    CHECK_THAT(text, Catch::Matchers::Contains("%2 = pad{before=[0,0,1,0] after=[0,0,0,1]} %0\n"));
+    CHECK_THAT(
+        text, Catch::Matchers::Contains("%5 = view{from=[0,1,2,3,4,3,4] start=[0,0,0,0,0] step=[1,1,1,1,2,2,2]} %3\n"));
+    CHECK_THAT(text, Catch::Matchers::Contains("%6 = view{reshape=true} %5\n"));
+    CHECK_THAT(text, Catch::Matchers::Contains(
+                         "%7 = matmul{m=2 n=16 k=18 batch=[2,2] constant=false} %4[-1,0,1,2], %6[0,1,2,3]\n"));
+}
+TEST_CASE("one of a single channel a group is a sum of products of views") {
+    using namespace fuse_test;
+    auto const k = fused(graph_of(R"(
+        %0 "x": f32[2,3,9,8] = input
+        %1 "w": f32[3,1,2,3] = input
+        %2 "c": f32[2,3,8,6] = Conv(%0, %1) {group = 3, strides = [1, 1], pads = [0, 0, 0, 0], dilations = [1, 1]}
+        return %2
+    )"));
+    CHECK(check(k).empty());
+    auto const text = kernels_of(k);
+    CHECK_THAT(text, Catch::Matchers::Contains("%8 = view{from=[0,1,3,4,4] start=[0,0,0,1,0] step=[1,1,1,1,1]} %2\n"));
+    CHECK_THAT(text, Catch::Matchers::Contains(
+                         "%6 = matmul{n=6 k=3 batch=[2,3,8] constant=false} %4[-1,0,-1,1,2], %5[0,1,2,3,4]\n"));
+    CHECK_THAT(text, Catch::Matchers::Contains("%7[-1,0,-1,1,2], %8[0,1,2,3,4], %6[0,1,2,3,4]\n"));
+}
+TEST_CASE("windows of which even few take too much memory are left to the reference runtime, and so are other types") {
+    using namespace fuse_test;
+    auto const of = [](std::string const& image, std::string const& weights, std::string const& result,
+                       std::string const& attributes) {
+        return summary(fused(graph_of("%0 \"x\": " + image + " = input\n%1 \"w\": " + weights +
+                                      " = input\n%2 \"c\": " + result + " = Conv(%0, %1) {" + attributes +
+                                      "dilations = [1, 1], pads = [0, 0, 0, 0], strides = [1, 1]}\nreturn %2\n")));
+    };
+    std::string const reference = "1 x reference Conv: Conv\n";
+    CHECK(of("f32[4096,64,16,16]", "f32[1,64,9,9]", "f32[4096,1,8,8]", "") == reference);
+    CHECK(of("f64[1,4,9,9]", "f64[1,4,3,3]", "f64[1,1,7,7]", "") == reference);
+    CHECK(of("f32[1,4,9,9]", "f32[1,4,3,3]", "f32[1,1,7,7]", "activation = \"relu\", ") == reference);
+    CHECK(of("f32[1,4,9,9]", "f32[1,4,3,3]", "f32[1,1,7,7]", "") != reference);
+}

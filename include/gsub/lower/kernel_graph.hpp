@@ -70,7 +70,8 @@ struct kernel_operand {
     std::optional<weight_packing> packing{}; ///< of weights
 };
 
-/// Shape of a view: a reshape or strided view of the operand; no kernel where readers can use strides.
+/// Shape of a view: a reshape or strided view of the operand; no kernel where readers can use strides. Several
+/// dimensions of the result may be of one of the operand, as those of windows are.
 struct view_shape {
     bool reshape = false;                  ///< the same elements in order over other dimensions; what follows is empty
     small_vector<std::int8_t, 6> from{};   ///< of each dimension of the result, the operand's; -1: repeated

@@ -5,6 +5,7 @@
 #include <gsub/lower/fuse.hpp>
 #include <gsub/lower/fusion.hpp>
 #include <gsub/lower/impl/fuse_conv.ipp>
+#include <gsub/lower/impl/fuse_conv_windows.ipp>
 #include <gsub/lower/impl/fuse_einsum.ipp>
 #include <gsub/lower/impl/fuse_elements.ipp>
 #include <gsub/lower/impl/fuse_matmul.ipp>
@@ -19,7 +20,7 @@ namespace gsub {
 namespace detail {
 
 GSUB_LAZY_BODY bool lower_conv(kernel_builder& b, node_id n) {
-    return conv_fusion{b}.conv(n);
+    return conv_fusion{b}.conv(n) || fuse_conv_windows(b, n);
 }
 GSUB_LAZY_BODY kernel_group match_conv_row(fusion_scope const& s, node_id n) {
     return match_conv(s, n);

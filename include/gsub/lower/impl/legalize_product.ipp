@@ -49,14 +49,15 @@ GSUB_LAZY_BODY legal_values legalize_gemm(any_graph& g, node_id n) {
     return {w.has(2) ? w.add(y, times(w.operand(2), a.beta)) : y};
 }
 
-// A convolution whose weights or bias are computed has what follows it apart.
+// A convolution that is products, or whose bias is computed, has what follows it apart.
 GSUB_LAZY_BODY legal_values legalize_conv(any_graph& g, node_id n) {
     legal_writer w{g, n};
     if (is_half(w.result_type().element)) return in_f32<ops::conv>(w);
     auto const known = [&](std::size_t i) { return !w.has(i) || g.constant(w.operand(i)); };
     auto const rank = w.result_type().rank();
     auto a = w.attributes<ops::conv>();
-    if (rank < 3 || (known(1) && known(2)) || (!w.has(2) && a.act == activation::none)) return {};
+    auto const by_products = !known(1) || !known(2) || rank > 5; // kernels of convolutions have three directions
+    if (rank < 3 || !by_products || (!w.has(2) && a.act == activation::none)) return {};
     auto const act = std::exchange(a.act, activation::none);
     auto y = w.make<ops::conv>(a, {w.operand(0), w.operand(1)});
     if (w.has(2)) y = w.add(y, w.along_axis(w.reshaped(w.operand(2), {w.elements(w.operand(2)), 1}), 1, rank));
