@@ -489,6 +489,62 @@ TEST_CASE("loaded integers are numbers as they are in text") {
             }
 }
 
+TEST_CASE("numbers of f16 are read, computed in f32, rounded and stored, whole vectors and parts") {
+    for (auto const* isa : sets()) {
+        if (isa == &isa::sse42) continue; // it has no instructions for them
+        for (std::int64_t n = 1; n <= 2 * isa->lanes() + 1; ++n) {
+            loop::expression_builder e{"halves"};
+            auto const r = e.spatial("r", 3), x = e.spatial("x", n);
+            auto const a = e.input("a", {3, n}, dtype::f16), b = e.input("b", {3}, dtype::f16),
+                       c = e.input("c", {3, n});
+            auto const y = e.output("y", {3, n}, dtype::f16), z = e.output("z", {3, n});
+            auto const half = e.at(a, {r, x});
+            auto const p = cast(half, dtype::f32), q = cast(e.at(b, {r}), dtype::f32) * e.at(c, {r, x});
+            auto const sum = cast(p * e.constant(0.3) + q, dtype::f16);
+            e.also_store(z, {r, x}, cast(sum, dtype::f32) - p);
+            loop::schedule plan{e.store(y, {r, x}, select(apply(loop::scalar_op::less, p, q), sum, half))};
+            plan.vectorize(plan.split(plan.loop_of("x"), isa->lanes()).second);
+            CHECK(check_meaning(lower(plan.finish(), "k").value(), *isa));
+        }
+    }
+}
+
+TEST_CASE("choices by conditions on numbers are what they are in text") {
+    using loop::scalar_op;
+    for (auto const* isa : sets())
+        for (auto const op : {scalar_op::less, scalar_op::less_equal, scalar_op::equal})
+            for (auto const join : {scalar_op::logical_and, scalar_op::logical_or, scalar_op::logical_xor})
+                for (std::int64_t n = 1; n <= 2 * isa->lanes() + 1; n += 3) {
+                    loop::expression_builder e{"choices"};
+                    auto const x = e.spatial("x", n);
+                    auto const a = e.input("a", {n}), b = e.input("b", {n}), y = e.output("y", {n});
+                    auto const p = e.at(a, {x}), q = e.at(b, {x}), half = e.constant(0.5);
+                    auto const first = apply(op, apply(scalar_op::round, p), apply(scalar_op::round, q));
+                    auto const second = apply(scalar_op::logical_not, apply(op, p, half));
+                    auto const chosen = select(apply(join, first, second), p * q, select(first, p, half));
+                    loop::schedule plan{e.store(y, {x}, chosen)};
+                    plan.vectorize(plan.split(plan.loop_of("x"), isa->lanes()).second);
+                    CHECK(check_meaning(lower(plan.finish(), "k").value(), *isa));
+                }
+}
+
+TEST_CASE("conditions that are stored, and those on other numbers, are named as not taken") {
+    for (auto const* isa : sets()) {
+        auto const n = std::int64_t{isa->lanes()};
+        for (auto const type : {dtype::f32, dtype::i32}) {
+            loop::expression_builder e{"e"};
+            auto const x = e.spatial("x", n);
+            auto const a = e.input("a", {n}, type);
+            auto const y = e.output("y", {n}, type == dtype::f32 ? dtype::boolean : type);
+            auto const holds = apply(loop::scalar_op::less, e.at(a, {x}), e.number(1, 1, type));
+            auto const v = type == dtype::f32 ? holds : select(holds, e.at(a, {x}), e.number(1, 1, type));
+            loop::schedule plan{e.store(y, {x}, v)};
+            plan.vectorize(plan.loop_of("x"));
+            CHECK_FALSE(emit_x86(lower(plan.finish(), "k").value(), *isa));
+        }
+    }
+}
+
 // Functions over n elements by machine code, for each instruction set.
 std::vector<function_errors::evaluator> emitted() {
     std::vector<function_errors::evaluator> out;

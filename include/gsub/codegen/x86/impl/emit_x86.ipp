@@ -5,15 +5,21 @@
 #include <gsub/codegen/x86/impl/x86_encoder.hpp>
 #include <gsub/core/format.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <xbyak/xbyak_util.h>
 
 namespace gsub::codegen {
 
 GSUB_LAZY_BODY result<machine_code> emit_x86(kernel const& k, isa const& isa) {
     return capture([&] {
         auto p = detail::place_function(k, isa);
+        // No target asks for F16C, which comes with AVX2 wherever anybody made it.
+        auto const halves = [](loop::buffer const& b) { return b.element == dtype::f16; };
+        if (std::ranges::any_of(k.buffers, halves) && !Xbyak::util::Cpu{}.has(Xbyak::util::Cpu::tF16C))
+            detail::not_in_machine_code("conversion of f16 on this machine");
         auto const made = std::make_shared<Xbyak::CodeGenerator>(std::size_t{1} << 14, Xbyak::AutoGrow);
         try {
             auto const write = [&]<class Encoder>(std::type_identity<Encoder>) {

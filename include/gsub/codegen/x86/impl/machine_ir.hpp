@@ -47,8 +47,10 @@ enum class machine_op : std::uint8_t {
     load_twice,    ///< each of the first half of the lanes at `at` in two lanes
     load_integers, ///< numbers that the first `lanes` integers of 64 bits at `at` are, zero in the others; by one
                    ///< instruction where `immediate` is not zero
+    load_halves,   ///< the first `lanes` numbers of f16 at `at`, zero in the others; or the one there in all lanes
     broadcast,     ///< the element at `at`
     store,
+    store_halves, ///< the first `lanes`, which are numbers of f16
     copy,
     binary, ///< by `function`; the second operand may be at `at`
     fused,  ///< first operand * second operand, added to the third, less it, or taken from it: `function`
@@ -80,8 +82,12 @@ enum class lane_function : std::uint8_t {
     add_bits,
     subtract_bits,
     and_bits,
+    or_bits,
+    xor_bits,
+    and_not_bits, ///< of the second operand those that the first lacks
     shift_left,   ///< of `unary`: by `immediate` bits
     from_integer, ///< of `unary`: the number that a signed integer is
+    to_half,      ///< of `unary`: the nearest number of f16
     // of `binary`, lanes of both operands: in each quarter of a vector, of four lanes
     unpack_low,        ///< the first two of each in turns
     unpack_high,       ///< the last two
@@ -95,8 +101,17 @@ enum class lane_function : std::uint8_t {
     // comparisons, false of NaN
     less,
     greater,
-    equal
+    equal,
+    // of `binary`: all bits of a lane where the comparison holds, which is false of NaN
+    is_less,
+    is_not_greater,
+    is_equal
 };
+
+/// Whether the lanes of a binary result are conditions.
+[[nodiscard]] constexpr bool compares(lane_function f) noexcept {
+    return f >= lane_function::is_less;
+}
 
 [[nodiscard]] constexpr bool commutes(lane_function f) noexcept {
     return f == lane_function::add || f == lane_function::multiply;

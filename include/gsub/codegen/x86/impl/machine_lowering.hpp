@@ -22,8 +22,10 @@ template <class = void>
 class machine_lowering : vector_lowering<> {
 public:
     /// `masks`: whether there are mask registers, and arithmetic that takes one element of memory for all lanes;
-    /// `converts`: whether an instruction makes numbers of integers of 64 bits.
-    machine_lowering(kernel const& k, bool masks, bool converts = false) : vector_lowering<>(k, masks, converts) {}
+    /// `converts`: whether an instruction makes numbers of integers of 64 bits; `halves`: whether some read and write
+    /// numbers of f16.
+    machine_lowering(kernel const& k, bool masks, bool converts = false, bool halves = false)
+        : vector_lowering<>(k, masks, converts, halves) {}
 
     machine_function run() {
         auto const table = at_.new_integer(!k_.fallback.empty());

@@ -72,7 +72,8 @@ protected:
     std::int32_t mask_for(std::int32_t lanes) { return lanes != k_.lanes && !masks_ ? new_vector() : -1; }
 
     static std::int64_t bits_of(instruction const& i) {
-        return i.type == dtype::f32 ? std::bit_cast<std::int32_t>(static_cast<float>(i.value)) : i.integer;
+        auto const real = i.type == dtype::f32 || i.type == dtype::f16;
+        return real ? std::bit_cast<std::int32_t>(static_cast<float>(i.value)) : i.integer;
     }
     void splat(std::int32_t to, instruction const& i) {
         at_.add({.op = machine_op::splat, .result = to, .immediate = bits_of(i)});
@@ -94,6 +95,10 @@ protected:
                                  .at = place_of(i),
                                  .constant_memory = skip < 0 && (i.lanes == k_.lanes || i.op == opcode::broadcast) &&
                                                     !k_.buffers[static_cast<std::size_t>(i.buffer)].written};
+        if (i.type == dtype::f16) {
+            made.op = machine_op::load_halves, made.at.broadcast = i.op == opcode::broadcast;
+            made.constant_memory = false;
+        }
         if (made.op == machine_op::permute) made.operands[0] = lane_numbers_.at(i.order);
         if (made.op == machine_op::gather) {
             made.immediate = new_table(i, made.at.displacement);
@@ -117,7 +122,7 @@ protected:
     // registers. Marks the loads as done; false where the one at `first` is none of such.
     bool transpose(std::vector<instruction> const& code, std::size_t first, std::vector<char>& done) {
         auto const& i = code[first];
-        if ((k_.lanes != 16 && k_.lanes != 8) || 4 * i.lanes <= k_.lanes) return false;
+        if ((k_.lanes != 16 && k_.lanes != 8) || 4 * i.lanes <= k_.lanes || byte_size(i.type) != 4) return false;
         auto const loads = transposable_loads(k_, code, first);
         if (loads.empty()) return false;
         std::vector<std::int32_t> rows;
@@ -141,9 +146,10 @@ protected:
         auto const skip = i.predicate.empty() ? -1 : new_label();
         if (skip >= 0) unless(i.predicate, skip);
         auto const scope = at_.enter();
-        at_.add({.op = machine_op::store,
+        auto const halves = i.type == dtype::f16;
+        at_.add({.op = halves ? machine_op::store_halves : machine_op::store,
                  .operands = {from, -1, -1},
-                 .temporaries = {mask_for(i.lanes), -1},
+                 .temporaries = {halves ? new_vector() : mask_for(i.lanes), -1},
                  .lanes = i.lanes,
                  .at = at_.place(i.buffer, i.offset)});
         if (skip >= 0) {

@@ -89,7 +89,7 @@ GSUB_LAZY_BODY placed_function place_function(kernel const& k, isa const& isa) {
     // Of two operands, `xmm0` is free for single instructions.
     auto const registers = masks ? isa::avx512.registers : legacy ? isa::sse42.registers - 1 : isa::avx2.registers;
     placed_function out{simplified(k, registers)};
-    out.made = machine_lowering<>{out.merged, masks, isa.runs(isa::avx512)}.run();
+    out.made = machine_lowering<>{out.merged, masks, isa.runs(isa::avx512), !legacy}.run();
     out.lanes = k.lanes, out.masks = masks, out.legacy = legacy;
     if (legacy) sse_temporaries<>::drop(out.made);
     place_vectors(out, registers);

@@ -32,6 +32,7 @@ public:
         case machine_op::permute:
         case machine_op::load_twice:
         case machine_op::load_integers:
+        case machine_op::load_halves:
         case machine_op::broadcast:
             return kept && places_.homes[index(i.result)] < 0 ? 1 : 0;
         case machine_op::store:

@@ -35,6 +35,18 @@ protected:
             return c_.psubd(to, b);
         case lane_function::and_bits:
             return c_.andps(to, b);
+        case lane_function::or_bits:
+            return c_.orps(to, b);
+        case lane_function::xor_bits:
+            return c_.xorps(to, b);
+        case lane_function::and_not_bits:
+            return c_.andnps(to, b);
+        case lane_function::is_less:
+            return c_.cmpps(to, b, 1);
+        case lane_function::is_not_greater:
+            return c_.cmpps(to, b, 2);
+        case lane_function::is_equal:
+            return c_.cmpps(to, b, 0);
         case lane_function::unpack_low:
             return c_.unpcklps(to, b);
         case lane_function::unpack_high:
@@ -49,7 +61,8 @@ protected:
         }
     }
     static bool changes_places(lane_function f) {
-        return commutes(f) || f == lane_function::add_bits || f == lane_function::and_bits;
+        return commutes(f) || f == lane_function::add_bits || f == lane_function::and_bits ||
+               f == lane_function::or_bits || f == lane_function::xor_bits || f == lane_function::is_equal;
     }
     void write_binary(machine_instruction const& i) {
         if (i.at.base >= 0 || in_buffer(i.operands[1])) return write_binary_of_buffer(i);

@@ -76,6 +76,8 @@ protected:
         c_.movsldup(to, to);
         keep_vector(i.result, to);
     }
+    void write_load_halves(machine_instruction const&) { GSUB_ASSERT(false, "SSE4.2 has no numbers of f16"); }
+    void write_store_halves(machine_instruction const&) { GSUB_ASSERT(false, "SSE4.2 has no numbers of f16"); }
     void write_lane_numbers(machine_instruction const&) { GSUB_ASSERT(false, "nothing of SSE4.2 reads lane numbers"); }
     void write_load_integers(machine_instruction const& i) {
         auto const to = vector_result(i.result);

@@ -109,6 +109,9 @@ protected:
         case lane_function::add_bits:
         case lane_function::subtract_bits:
         case lane_function::and_bits:
+        case lane_function::or_bits:
+        case lane_function::xor_bits:
+        case lane_function::and_not_bits:
         case lane_function::shift_left:
             return what::logic;
         case lane_function::unpack_low:
@@ -123,6 +126,9 @@ protected:
         case lane_function::less:
         case lane_function::greater:
         case lane_function::equal:
+        case lane_function::is_less:
+        case lane_function::is_not_greater:
+        case lane_function::is_equal:
             return what::maximum;
         default:
             return what::convert; // rounding
@@ -174,6 +180,11 @@ protected:
         case load_integers:
             write_load_integers(i);
             break;
+        case load_halves:
+            emit(what::convert, width(), {vector_result(i.result)}, address(i.at, rax), {-1, 2 * i.lanes, false});
+            break;
+        case store_halves:
+            return write_store_halves(i);
         case multiply_add:
             return write_multiply_add(i);
         case combine:
@@ -261,6 +272,13 @@ protected:
         add_address(uses, i.at, rdx);
         auto const bytes = moves_plainly(i.lanes) ? 4 * i.lanes : width();
         emit(what::store, bytes, {}, uses, {-1, bytes, false});
+    }
+    void write_store_halves(machine_instruction const& i) {
+        auto const low = vector(i.temporaries[0], 1);
+        emit(what::convert, width(), {low}, {vector(i.operands[0], 0)});
+        ids uses{low};
+        add_address(uses, i.at, rdx);
+        emit(what::store, 2 * i.lanes, {}, uses, {-1, 2 * i.lanes, false});
     }
     void write_binary(machine_instruction const& i) {
         auto first = i.operands[0], second = i.operands[1];

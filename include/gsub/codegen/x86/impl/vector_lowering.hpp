@@ -10,8 +10,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace gsub::codegen::detail {
@@ -23,16 +25,67 @@ protected:
     using code_list = std::vector<instruction>;
 
     /// `masks`: whether there are mask registers, and arithmetic that takes one element of memory for all lanes.
-    vector_lowering(kernel const& k, bool masks, bool converts)
-        : memory_lowering<>(k, masks), facts_(k, masks), functions_(made_, masks), converts_(converts) {}
+    vector_lowering(kernel const& k, bool masks, bool converts, bool halves)
+        : memory_lowering<>(k, masks),
+          facts_(k, masks),
+          functions_(made_, masks),
+          converts_(converts),
+          halves_(halves) {}
 
     // Integers of 64 bits are loaded by what uses them.
     static bool is_lowered_later(instruction const& i) { return i.type == dtype::i64 && is_integer_load(i); }
-    static void check_type(instruction const& i) {
+    void check_type(instruction const& i) {
         if (i.type == dtype::f32 || i.op == opcode::choose) return;
+        if (i.type == dtype::f16 && halves_ && keeps_halves(i)) {
+            if (i.result >= 0) halves_of_lanes_.insert(i.result);
+            return;
+        }
+        if (is_condition(i)) {
+            conditions_of_lanes_.insert(i.result);
+            return;
+        }
         auto const moves = i.op == opcode::load || i.op == opcode::store || i.op == opcode::splat ||
                            i.op == opcode::copy || i.op == opcode::broadcast;
         if (!moves || (i.type != dtype::u32 && i.type != dtype::i32)) refuse(i);
+    }
+    // Whether an instruction reads, stores, chooses or rounds numbers of f16, which registers hold as f32.
+    [[nodiscard]] bool keeps_halves(instruction const& i) const {
+        using loop::scalar_op;
+        switch (i.op) {
+        case opcode::load:
+            return i.order.empty() && i.stride == 1;
+        case opcode::splat:
+        case opcode::broadcast:
+        case opcode::copy:
+        case opcode::store:
+            return true;
+        case opcode::compute:
+            return i.function == scalar_op::select ||
+                   (i.function == scalar_op::cast && numbers_of_lanes_.contains(i.operands[0]));
+        default:
+            return false;
+        }
+    }
+    // Whether lanes are conditions on f32, of which all bits are equal; such vectors are never in memory that others
+    // read.
+    [[nodiscard]] bool is_condition(instruction const& i) const {
+        using loop::scalar_op;
+        if (i.type != dtype::boolean || i.op != opcode::compute) return false;
+        auto const known = [&](std::int32_t o) { return conditions_of_lanes_.contains(i.operands[o]); };
+        switch (i.function) {
+        case scalar_op::less:
+        case scalar_op::less_equal:
+        case scalar_op::equal:
+            return numbers_of_lanes_.contains(i.operands[0]) && numbers_of_lanes_.contains(i.operands[1]);
+        case scalar_op::logical_and:
+        case scalar_op::logical_or:
+        case scalar_op::logical_xor:
+            return known(0) && known(1);
+        case scalar_op::logical_not:
+            return known(0);
+        default:
+            return false;
+        }
     }
 
     static bool is_function(instruction const& i) {
@@ -48,6 +101,7 @@ protected:
             if (is_integer_load(i)) note_integers(i);
             if (is_lowered_later(i)) continue;
             check_type(i);
+            if (i.type == dtype::f32 && i.result >= 0) numbers_of_lanes_.insert(i.result);
             if (i.op == opcode::copy && begins_sum(code, n)) {
                 begun_[i.result] = i.operands[0];
                 continue;
@@ -145,6 +199,8 @@ protected:
         if (vector_functions<>::knows(i.function))
             return functions_.write(i.function, vector_of(i.result), vector_of(i.operands[0]));
         if (i.function == loop::scalar_op::cast) return cast(i);
+        if (i.type == dtype::boolean) return condition(i);
+        if (i.function == loop::scalar_op::select) return select(i);
         auto const function = facts_.function_of(i.function);
         if (!function) refuse(i);
         if (info(i.function).operands == 1) {
@@ -168,8 +224,40 @@ protected:
         made.operands[0] = vector_of(i.operands[swapped ? 1 : 0]);
         at_.add(made);
     }
+    void binary(lane_function f, std::int32_t result, std::int32_t a, std::int32_t b) {
+        at_.add({.op = machine_op::binary, .function = f, .result = result, .operands = {a, b, -1}});
+    }
+    void condition(instruction const& i) {
+        using loop::scalar_op;
+        constexpr std::pair<scalar_op, lane_function> functions[] = {
+            {scalar_op::less, lane_function::is_less},        {scalar_op::less_equal, lane_function::is_not_greater},
+            {scalar_op::equal, lane_function::is_equal},      {scalar_op::logical_and, lane_function::and_bits},
+            {scalar_op::logical_or, lane_function::or_bits},  {scalar_op::logical_xor, lane_function::xor_bits},
+            {scalar_op::logical_not, lane_function::xor_bits}};
+        auto const* const found = std::find_if(std::begin(functions), std::end(functions),
+                                               [&](auto const& f) { return f.first == i.function; });
+        auto other = info(i.function).operands == 2 ? vector_of(i.operands[1]) : new_vector();
+        if (info(i.function).operands == 1) at_.add({.op = machine_op::splat, .result = other, .immediate = -1});
+        binary(found->second, vector_of(i.result), vector_of(i.operands[0]), other);
+    }
+    // The bits of one vector where the condition holds, those of another elsewhere.
+    void select(instruction const& i) {
+        if (!conditions_of_lanes_.contains(i.operands[0])) refuse(i);
+        auto const holds = vector_of(i.operands[0]), first = new_vector(), second = new_vector();
+        binary(lane_function::and_bits, first, holds, vector_of(i.operands[1]));
+        binary(lane_function::and_not_bits, second, holds, vector_of(i.operands[2]));
+        binary(lane_function::or_bits, vector_of(i.result), first, second);
+    }
     // Of loaded integers to f32.
     void cast(instruction const& i) {
+        auto const halves = [&](reg r) { return halves_of_lanes_.contains(r); };
+        if (i.type == dtype::f16 || halves(i.operands[0])) {
+            at_.add({.op = i.type == dtype::f16 ? machine_op::unary : machine_op::copy,
+                     .function = lane_function::to_half,
+                     .result = vector_of(i.result),
+                     .operands = {vector_of(i.operands[0]), -1, -1}});
+            return;
+        }
         auto const* const from = integers_of(i.operands[0]);
         if (from && from->type == dtype::i32) {
             at_.add({.op = machine_op::unary,
@@ -242,8 +330,9 @@ protected:
 private:
     block_facts<> facts_;
     vector_functions<> functions_;
-    bool converts_;
+    bool converts_, halves_;
     std::set<reg> accumulators_;
+    std::set<reg> conditions_of_lanes_, numbers_of_lanes_, halves_of_lanes_; // vectors by what their lanes are
     std::map<reg, reg> begun_; // sums that have no value yet, and what they begin with
 };
 

@@ -30,6 +30,18 @@ protected:
             return c_.vpsubd(to, a, b);
         case lane_function::and_bits:
             return c_.vandps(to, a, b);
+        case lane_function::or_bits:
+            return c_.vorps(to, a, b);
+        case lane_function::xor_bits:
+            return c_.vxorps(to, a, b);
+        case lane_function::and_not_bits:
+            return c_.vandnps(to, a, b);
+        case lane_function::is_less:
+            return write_condition(0x11, to, a, b);
+        case lane_function::is_not_greater:
+            return write_condition(0x12, to, a, b);
+        case lane_function::is_equal:
+            return write_condition(0x00, to, a, b);
         case lane_function::unpack_low:
             return c_.vunpcklps(to, a, b);
         case lane_function::unpack_high:
@@ -49,6 +61,12 @@ protected:
         default:
             return c_.vminps(to, a, b);
         }
+    }
+    // All bits of a lane where an ordered comparison holds.
+    void write_condition(std::uint8_t holds, xmm const& to, xmm const& a, Xbyak::Operand const& b) {
+        if (!masks_) return c_.vcmpps(to, a, b, holds);
+        c_.vcmpps(c_.k2, a, b, holds);
+        c_.vpmovm2d(to, c_.k2);
     }
     void write_binary(machine_instruction const& i) {
         auto const to = vector_result(i.result);
@@ -83,6 +101,10 @@ protected:
             break;
         case lane_function::from_integer:
             c_.vcvtdq2ps(to, from);
+            break;
+        case lane_function::to_half:
+            c_.vcvtps2ph(half(to), from, 0);
+            c_.vcvtph2ps(to, half(to));
             break;
         default: {
             std::uint8_t const mode = i.function == lane_function::floor ? 1 : 0;

@@ -106,6 +106,10 @@ private:
             return this->write_load_twice(i);
         case load_integers:
             return this->write_load_integers(i);
+        case load_halves:
+            return this->write_load_halves(i);
+        case store_halves:
+            return this->write_store_halves(i);
         case broadcast:
             return this->write_broadcast(i);
         case store:

@@ -56,6 +56,43 @@ protected:
         }
         keep_vector(i.result, to);
     }
+    // ---- numbers of f16, which registers hold as f32
+
+    [[nodiscard]] xmm half(xmm const& of) const {
+        return lanes_ == 16 ? xmm{Xbyak::Operand::YMM, of.getIdx()} : xmm{of.getIdx()};
+    }
+    void write_load_halves(machine_instruction const& i) {
+        auto const to = vector_result(i.result), low = half(to);
+        auto const from = place_of(i.at, c_.rdx);
+        if (i.at.broadcast) {
+            c_.vpbroadcastw(low, c_.word[from]);
+        } else if (i.lanes == lanes_) {
+            c_.vcvtph2ps(to, c_.ptr[from]);
+            return keep_vector(i.result, to);
+        } else if (masks_) {
+            set_mask(i.lanes);
+            c_.vmovdqu16(low | c_.k1 | c_.T_z, c_.ptr[from]);
+        } else {
+            zero(low);
+            for (std::int32_t l = 0; l < i.lanes; ++l)
+                c_.vpinsrw(low, low, c_.word[from + index(2 * l)], static_cast<std::uint8_t>(l));
+        }
+        c_.vcvtph2ps(to, low);
+        keep_vector(i.result, to);
+    }
+    void write_store_halves(machine_instruction const& i) {
+        auto const from = vector(i.operands[0], 0), low = half(vector(i.temporaries[0], 1));
+        auto const to = place_of(i.at, c_.rdx);
+        if (i.lanes == lanes_) return c_.vcvtps2ph(c_.ptr[to], from, 0);
+        c_.vcvtps2ph(low, from, 0);
+        if (masks_) {
+            set_mask(i.lanes);
+            c_.vmovdqu16(c_.ptr[to] | c_.k1, low);
+        } else {
+            for (std::int32_t l = 0; l < i.lanes; ++l)
+                c_.vpextrw(c_.word[to + index(2 * l)], low, static_cast<std::uint8_t>(l));
+        }
+    }
     void write_broadcast(machine_instruction const& i) {
         auto const to = vector_result(i.result);
         fill_from(to, memory(i, c_.rax));
