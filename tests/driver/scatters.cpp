@@ -42,7 +42,10 @@ scatter made(dtype type, dtype integers, ints const& dims, ints const& at, ints 
              bool by_rows, std::string const& mode, std::uint64_t seed) {
     scatter s;
     graph_builder b{s.g};
-    auto const x = b.input(type, dims, "x"), i = b.input(integers, at, "at"), u = b.input(type, updates, "updates");
+    auto const input = [&](dtype t, ints const& of, char const* name) {
+        return b.input(t, tensor_type{t, of}.dims, name);
+    };
+    auto const x = input(type, dims, "x"), i = input(integers, at, "at"), u = input(type, updates, "updates");
     b.outputs({by_rows ? b.add<ops::scatter_nd>({.reduction = mode}, {x, i, u})
                        : b.add<ops::scatter_elements>({.axis = axis, .reduction = mode}, {x, i, u})});
     random_stream r{seed};
@@ -68,7 +71,7 @@ TEST_CASE("scatters of any shape, type and mode are kernels that compute what th
     using namespace scatters_test;
     random_stream r{7};
     std::pair<std::string, std::vector<dtype>> const modes[] = {
-        {"none", {dtype::f32, dtype::i64, dtype::u8, dtype::boolean, dtype::f16}},
+        {"none", {dtype::f32, dtype::i64, dtype::u8, dtype::f16}},
         {"add", {dtype::f32, dtype::f16, dtype::i32}},
         {"mul", {dtype::f64, dtype::bf16, dtype::i8}},
         {"max", {dtype::f32, dtype::bf16, dtype::i64}},
@@ -88,8 +91,8 @@ TEST_CASE("scatters of any shape, type and mode are kernels that compute what th
             check(made(type, integers, dims, updates, updates, from_end, false, mode, ++seed), "scatter");
             ints const at{1 + below(r, 4), 1 + below(r, 4), 1};
             ints rows{at[0], at[1]};
-            rows.insert(rows.end(), dims.begin() + 1, dims.end());
-            check(made(type, integers, dims, at, rows, 0, true, mode, ++seed), "scatter");
+            for (std::size_t d = 1; d < dims.size(); ++d) rows.push_back(dims[d]);
+            check(made(type, dtype::i64, dims, at, rows, 0, true, mode, ++seed), "scatter");
         }
 }
 
