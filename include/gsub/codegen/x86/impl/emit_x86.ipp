@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
-#include <xbyak/xbyak_util.h>
 
 namespace gsub::codegen {
 
@@ -18,7 +17,7 @@ GSUB_LAZY_BODY result<machine_code> emit_x86(kernel const& k, isa const& isa) {
         auto p = detail::place_function(k, isa);
         // No target asks for F16C, which comes with AVX2 wherever anybody made it.
         auto const halves = [](loop::buffer const& b) { return b.element == dtype::f16; };
-        if (std::ranges::any_of(k.buffers, halves) && !Xbyak::util::Cpu{}.has(Xbyak::util::Cpu::tF16C))
+        if (std::ranges::any_of(k.buffers, halves) && !detail::converts_halves())
             detail::not_in_machine_code("conversion of f16 on this machine");
         auto const made = std::make_shared<Xbyak::CodeGenerator>(std::size_t{1} << 14, Xbyak::AutoGrow);
         try {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/codegen/x86/impl/block_facts.hpp>
+#include <gsub/codegen/x86/impl/lane_types.hpp>
 #include <gsub/codegen/x86/impl/memory_lowering.hpp>
 #include <gsub/codegen/x86/impl/vector_functions.hpp>
 #include <gsub/core/result.hpp>
@@ -30,62 +31,15 @@ protected:
           facts_(k, masks),
           functions_(made_, masks),
           converts_(converts),
-          halves_(halves) {}
+          lanes_(halves) {}
 
     // Integers of 64 bits are loaded by what uses them.
     static bool is_lowered_later(instruction const& i) { return i.type == dtype::i64 && is_integer_load(i); }
     void check_type(instruction const& i) {
-        if (i.type == dtype::f32 || i.op == opcode::choose) return;
-        if (i.type == dtype::f16 && halves_ && keeps_halves(i)) {
-            if (i.result >= 0) halves_of_lanes_.insert(i.result);
-            return;
-        }
-        if (is_condition(i)) {
-            conditions_of_lanes_.insert(i.result);
-            return;
-        }
+        if (i.op == opcode::choose || lanes_.takes(i)) return;
         auto const moves = i.op == opcode::load || i.op == opcode::store || i.op == opcode::splat ||
                            i.op == opcode::copy || i.op == opcode::broadcast;
         if (!moves || (i.type != dtype::u32 && i.type != dtype::i32)) refuse(i);
-    }
-    // Whether an instruction reads, stores, chooses or rounds numbers of f16, which registers hold as f32.
-    [[nodiscard]] bool keeps_halves(instruction const& i) const {
-        using loop::scalar_op;
-        switch (i.op) {
-        case opcode::load:
-            return i.order.empty() && i.stride == 1;
-        case opcode::splat:
-        case opcode::broadcast:
-        case opcode::copy:
-        case opcode::store:
-            return true;
-        case opcode::compute:
-            return i.function == scalar_op::select ||
-                   (i.function == scalar_op::cast && numbers_of_lanes_.contains(i.operands[0]));
-        default:
-            return false;
-        }
-    }
-    // Whether lanes are conditions on f32, of which all bits are equal; such vectors are never in memory that others
-    // read.
-    [[nodiscard]] bool is_condition(instruction const& i) const {
-        using loop::scalar_op;
-        if (i.type != dtype::boolean || i.op != opcode::compute) return false;
-        auto const known = [&](std::int32_t o) { return conditions_of_lanes_.contains(i.operands[o]); };
-        switch (i.function) {
-        case scalar_op::less:
-        case scalar_op::less_equal:
-        case scalar_op::equal:
-            return numbers_of_lanes_.contains(i.operands[0]) && numbers_of_lanes_.contains(i.operands[1]);
-        case scalar_op::logical_and:
-        case scalar_op::logical_or:
-        case scalar_op::logical_xor:
-            return known(0) && known(1);
-        case scalar_op::logical_not:
-            return known(0);
-        default:
-            return false;
-        }
     }
 
     static bool is_function(instruction const& i) {
@@ -101,7 +55,6 @@ protected:
             if (is_integer_load(i)) note_integers(i);
             if (is_lowered_later(i)) continue;
             check_type(i);
-            if (i.type == dtype::f32 && i.result >= 0) numbers_of_lanes_.insert(i.result);
             if (i.op == opcode::copy && begins_sum(code, n)) {
                 begun_[i.result] = i.operands[0];
                 continue;
@@ -242,7 +195,7 @@ protected:
     }
     // The bits of one vector where the condition holds, those of another elsewhere.
     void select(instruction const& i) {
-        if (!conditions_of_lanes_.contains(i.operands[0])) refuse(i);
+        if (!lanes_.are_conditions(i.operands[0])) refuse(i);
         auto const holds = vector_of(i.operands[0]), first = new_vector(), second = new_vector();
         binary(lane_function::and_bits, first, holds, vector_of(i.operands[1]));
         binary(lane_function::and_not_bits, second, holds, vector_of(i.operands[2]));
@@ -250,8 +203,7 @@ protected:
     }
     // Of loaded integers to f32.
     void cast(instruction const& i) {
-        auto const halves = [&](reg r) { return halves_of_lanes_.contains(r); };
-        if (i.type == dtype::f16 || halves(i.operands[0])) {
+        if (i.type == dtype::f16 || lanes_.are_halves(i.operands[0])) {
             at_.add({.op = i.type == dtype::f16 ? machine_op::unary : machine_op::copy,
                      .function = lane_function::to_half,
                      .result = vector_of(i.result),
@@ -330,9 +282,9 @@ protected:
 private:
     block_facts<> facts_;
     vector_functions<> functions_;
-    bool converts_, halves_;
+    bool converts_;
+    lane_types lanes_;
     std::set<reg> accumulators_;
-    std::set<reg> conditions_of_lanes_, numbers_of_lanes_, halves_of_lanes_; // vectors by what their lanes are
     std::map<reg, reg> begun_; // sums that have no value yet, and what they begin with
 };
 

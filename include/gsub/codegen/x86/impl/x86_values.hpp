@@ -13,8 +13,14 @@
 #include <utility>
 #include <vector>
 #include <xbyak/xbyak.h>
+#include <xbyak/xbyak_util.h>
 
 namespace gsub::codegen::detail {
+
+/// Whether this machine has instructions that convert numbers of f16.
+[[nodiscard]] inline bool converts_halves() {
+    return Xbyak::util::Cpu{}.has(Xbyak::util::Cpu::tF16C);
+}
 
 /// Values while code is written. `rbp` holds the frame, `rax` and `rdx` are free for single instructions, and so are
 /// the vector registers from `vector_registers` on, as many as `scratch_registers` says.
