@@ -133,6 +133,18 @@ struct operators_alone {
             {.axis = static_cast<std::int64_t>(axis) - static_cast<std::int64_t>(dims.size())},
             {input(any_elements(type(), dims, r)), input(chosen.converted_to(r.below(2) ? dtype::i32 : dtype::i64))}));
     }
+    void scatter() {
+        auto const dims = sizes();
+        auto const axis = r.below(dims.size());
+        auto updates = dims;
+        updates[axis] = 1 + below(5);
+        auto chosen = tensor::zeros(dtype::i64, updates);
+        for (auto& i : chosen.mutable_data<std::int64_t>()) i = below(2 * dims[axis]) - dims[axis];
+        results.push_back(
+            b.add<ops::scatter_elements>({.axis = static_cast<std::int64_t>(axis)},
+                                         {input(any_elements(dtype::f32, dims, r)), input(std::move(chosen)),
+                                          input(any_elements(dtype::f32, updates, r))}));
+    }
     void view() {
         auto const dims = sizes(2);
         auto const x = input(any_elements(type(), dims, r));
@@ -177,7 +189,7 @@ TEST_CASE("operators that move elements do so without gsub as in the reference, 
     operators_alone all;
     for (int i = 0; i < 5; ++i) {
         all.transpose(), all.slice(), all.pad(), all.split(), all.concat(), all.gather(), all.view(), all.fill();
-        all.pad();
+        all.pad(), all.scatter();
     }
     all.g.set_outputs(all.results);
     for (auto const* isa : {&isa::baseline, &isa_of(host())})

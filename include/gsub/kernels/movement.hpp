@@ -5,6 +5,7 @@
 #include <gsub/kernels/elementwise.hpp>
 #include <gsub/loop/fused_nest.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,6 +13,11 @@
 #include <vector>
 
 namespace gsub::kernels {
+
+/// The unsigned integers that have so many bytes, as which types of that size are moved.
+[[nodiscard]] constexpr dtype bits_of_size(std::size_t bytes) noexcept {
+    return bytes == 1 ? dtype::u8 : bytes == 2 ? dtype::u16 : bytes == 4 ? dtype::u32 : dtype::u64;
+}
 
 /// Box of a movement: a range of positions, and where their elements come from.
 struct moved_box {

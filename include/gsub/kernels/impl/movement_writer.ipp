@@ -11,11 +11,6 @@
 
 namespace gsub::kernels::detail {
 
-// The unsigned integers that have the size of a type.
-GSUB_INLINE dtype bits_of_size(std::size_t bytes) {
-    return bytes == 1 ? dtype::u8 : bytes == 2 ? dtype::u16 : bytes == 4 ? dtype::u32 : dtype::u64;
-}
-
 template <class = void>
 class movement_writer {
 public:

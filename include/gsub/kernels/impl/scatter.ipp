@@ -2,7 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/ir/types/tensor_type.hpp>
-#include <gsub/kernels/impl/movement_writer.ipp>
+#include <gsub/kernels/movement.hpp>
 #include <gsub/kernels/scatter.hpp>
 
 #include <algorithm>
