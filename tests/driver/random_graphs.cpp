@@ -41,32 +41,21 @@ bool decides_sizes(any_graph const& g, node_id n) {
     return false;
 }
 
-// Rows of several integers name places.
-bool scatters_by_rows(any_graph const& g, node_id n) {
-    return g.is<ops::scatter_nd>(n) && g.type(g.operand(n, 1)).dims.back().size() != 1;
-}
-
 // The operators that docs/driver.md leaves to the reference runtime.
 bool is_documented(any_graph const& g, node_id n) {
     auto const& type = g.type(g.operand_count(n) > 0 ? g.operand(n, 0) : value_id{n, 0});
-    auto const f32 = type.element == dtype::f32;
-    auto const other = [&](std::size_t from) { // whether operands from there on are computed
-        for (auto i = from; i < g.operand_count(n); ++i)
-            if (g.operand(n, i).valid() && !g.constant(g.operand(n, i))) return true;
-        return false;
-    };
     if (g.is<ops::conv>(n)) {
         auto const& a = g.attributes<ops::conv>(n);
         auto const alone = !g.operand(n, 2).valid() && a.act == activation::none;
-        return !f32 || (!alone && (other(1) || a.group > 1));
+        return type.element == dtype::f64 || (!alone && a.group > 1);
     }
-    if (g.is<ops::batch_norm>(n)) return !f32 || other(1);
-    if (g.is<ops::batch_norm_training>(n)) return true;
-    if (g.is<ops::max_pool>(n)) return g.result_count(n) == 2;
-    if (g.is<ops::mat_mul>(n) || g.is<ops::gemm>(n)) return !f32;
-    return (g.is<ops::pow>(n) && is_integer(type.element)) || g.is<ops::range>(n) || g.is<ops::gather_elements>(n) ||
-           g.is<ops::gather_nd>(n) || scatters_by_rows(g, n) || g.is<ops::top_k>(n) || decides_sizes(g, n) ||
-           g.is<ops::bit_cast>(n) || g.is<ops::dirac>(n) || g.is<ops::layout_transform>(n);
+    if (g.is<ops::gemm>(n)) {
+        auto const& a = g.attributes<ops::gemm>(n);
+        return is_integer(type.element) && (a.alpha != 1 || a.beta != 1);
+    }
+    return (g.is<ops::max_pool>(n) && g.result_count(n) == 2) || (g.is<ops::pow>(n) && is_integer(type.element)) ||
+           g.is<ops::range>(n) || g.is<ops::top_k>(n) || decides_sizes(g, n) || g.is<ops::dirac>(n) ||
+           g.is<ops::layout_transform>(n);
 }
 
 struct made_graph {
