@@ -88,13 +88,13 @@ TEST_CASE("what follows an einsum is part of its kernel, and scores of one are a
     CHECK(error_of(g, e) <= 1e-4);
 }
 
-TEST_CASE("diagonals, sums of one operand and other numbers of operands run on the reference runtime") {
+TEST_CASE("diagonals, sums of one operand and other numbers of operands have kernels") {
     for (auto const* equation : {"ii,ij->j", "ij,ik->k"}) {
         auto const g = sums(equation, {5, 5}, {5, 7});
         auto const e = built(g);
         CAPTURE(equation);
         auto const all = kinds(e);
-        CHECK(std::any_of(all.begin(), all.end(), on_reference));
+        CHECK(std::none_of(all.begin(), all.end(), on_reference));
         CHECK(error_of(g, e) <= 1e-4);
     }
     CHECK(error_of(sums("ij,jk->ik", {3, 0}, {0, 2}), built(sums("ij,jk->ik", {3, 0}, {0, 2}))) == 0);

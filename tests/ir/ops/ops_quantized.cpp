@@ -41,7 +41,7 @@ TEST_CASE("scales are one, one a slice of the axis, or one a block of it") {
 }
 
 TEST_CASE("what is saturated has the type of its operand") {
-    CHECK(infers<ops::saturate>({.low = -128, .high = 127}, {"f32[2,n]"}) == "f32[2,?]");
+    CHECK(infers<ops::saturate>({.low = -128, .high = 127}, {"f32[2,n]"}) == "f32[2,n]");
 }
 
 TEST_CASE("integer convolutions and products have the sizes of real ones") {
