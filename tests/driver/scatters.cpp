@@ -139,3 +139,22 @@ TEST_CASE("an index that a scatter does not have is an error of the run with its
             CHECK(built_graph::built(s.g).run(s.inputs));
         }
 }
+
+TEST_CASE("a scatter into many bytes works on a copy of them, an output and a value between kernels alike") {
+    using namespace scatters_test;
+    for (auto const* const mode : {"none", "add"}) {
+        auto const s = made(dtype::f32, dtype::i64, {5000, 64}, {300, 1}, {300, 64}, 0, true, mode, 1);
+        auto const e = built_graph::built(s.g);
+        CHECK(built_graph::kinds(e) == std::vector<std::string>{"copy", "scatter"});
+        CHECK(same(e.run(s.inputs).value()[0], evaluate_graph(s.g, s.inputs).value()[0]));
+        graph g;
+        graph_builder b{g};
+        auto const x = b.input(dtype::f32, {5000, 64}, "x");
+        random_stream r{3};
+        auto const at = b.constant(chosen(r, dtype::i64, {9, 1}, 5000), "at");
+        auto const before = b.add<ops::relu>(x);
+        auto const y = b.add<ops::scatter_nd>({.reduction = mode}, {before, at, b.input(dtype::f32, {9, 64}, "u")});
+        b.outputs({b.add<ops::tanh>(y), before}); // what is scattered into is read elsewhere too
+        CHECK(built_graph::error_of(g, built_graph::built(g)) < 1e-5);
+    }
+}

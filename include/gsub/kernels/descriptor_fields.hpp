@@ -236,7 +236,7 @@ struct record_traits<scatter_shape> {
     static constexpr void each_field(auto&& field) {
         field("element", &s::element), field("integers", &s::integers), field("dims", &s::dims),
             field("updates", &s::updates), field("axis", &s::axis), field("at", &s::at),
-            field("combined", &s::combined);
+            field("combined", &s::combined), field("in_place", &s::in_place);
     }
 };
 

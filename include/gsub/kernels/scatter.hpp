@@ -21,16 +21,17 @@ struct scatter_shape {
     std::int32_t axis = 0;                     ///< along which an integer chooses the entry; negative ones from the end
     array_view at{};                           ///< the integers, over the dimensions of the updates
     std::optional<loop::scalar_op> combined{}; ///< of what is there and an update; none: the update replaces it
+    bool in_place = false;                     ///< the result holds the data already, and nothing is copied
 
     /// Elements of the result.
     GSUB_LAZY [[nodiscard]] std::int64_t elements() const noexcept;
     GSUB_LAZY [[nodiscard]] double operations() const noexcept;
 };
 
-/// Builds the loop nest of a scatter. Buffers: the data; the integers; the updates; the result; an i32 that becomes 1
-/// where an integer is out of range. A maximum or minimum keeps what is there where that is NaN, and takes an update
-/// that is. *Requires* positive sizes; of updates of whole entries (no stride of the integers behind the axis) the
-/// sizes of the data there.
+/// Builds the loop nest of a scatter. Buffers: the data, which is not read in place; the integers; the updates; the
+/// result; an i32 that becomes 1 where an integer is out of range. A maximum or minimum keeps what is there where that
+/// is NaN, and takes an update that is. *Requires* positive sizes; of updates of whole entries (no stride of the
+/// integers behind the axis) the sizes of the data there.
 GSUB_LAZY [[nodiscard]] loop::fused_nest scatter_nest(scatter_shape s, isa const& isa);
 
 /// Scatter of elements along an axis: each of the integers, as many as updates, chooses the entry of the update where

@@ -35,6 +35,7 @@ public:
     }
 
     loop::fused_nest run() {
+        if (s_.in_place) return loop::fused_nest{store()};
         loop::fused_nest nest{copy()};
         nest.then(store(), 1);
         return nest;
@@ -213,7 +214,8 @@ GSUB_LAZY_BODY scatter_shape scattered_elements(dtype element, std::span<std::in
             small_vector<std::int64_t, 6>(updates),
             static_cast<std::int32_t>(axis),
             array_view::contiguous(updates),
-            combined};
+            combined,
+            false};
 }
 
 GSUB_LAZY_BODY scatter_shape scattered_entries(dtype element, std::span<std::int64_t const> dims, std::int64_t count,

@@ -196,7 +196,7 @@ private:
             if (!known(v) || g_.values[static_cast<std::size_t>(v)].role == runtime::memory_role::constant ||
                 g_.values[static_cast<std::size_t>(v)].role == runtime::memory_role::input)
                 add(name, kind, "a result that may be written", describe(v));
-            else if (std::exchange(written_[static_cast<std::size_t>(v)], char{1}) != 0)
+            else if (std::exchange(written_[static_cast<std::size_t>(v)], char{1}) != 0 && !works_in_place(op, v))
                 add(name, kind, "a result that nothing wrote before", describe(v));
             else if (auto const whole = g_.values[static_cast<std::size_t>(v)].part_of; known(whole))
                 written_[static_cast<std::size_t>(whole)] = 1;
@@ -211,6 +211,12 @@ private:
         auto const scheduled = std::holds_alternative<kernels::descriptor>(op.computes) ||
                                std::holds_alternative<custom_kernel>(op.computes);
         if (g_.stage == lowering_stage::scheduled && scheduled && !op.schedule) add(name, kind, "a schedule", "none");
+    }
+    // Whether a kernel changes a value that was written before, its first operand.
+    static bool works_in_place(kernel_op const& op, kernel_value_id v) {
+        auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
+        auto const* const s = d ? std::get_if<kernels::scatter_shape>(d) : nullptr;
+        return s && s->in_place && op.operands[0].value == v;
     }
     tensor_type const& type(kernel_value_id v) const { return g_.values[static_cast<std::size_t>(v)].type; }
     bool known_values(kernel_op const& op) const {

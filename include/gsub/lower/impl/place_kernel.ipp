@@ -83,6 +83,7 @@ public:
         } else {
             for (auto& r : op.results) r = makes_blocks(op) ? s_.add_blocked(r) : s_.new_plain(r);
         }
+        if (auto* const s = std::get_if<kernels::scatter_shape>(&d)) place_scatter(op, *s);
         if (kernels::chosen_by(d)) {
             kernel_value flag{.name = "out of range", .type = tensor_type{dtype::i32, ints{1}}};
             flag.bytes = sizeof(std::int32_t);
@@ -94,6 +95,15 @@ public:
     }
 
 private:
+    // Many bytes are copied as bytes, which keep nothing in a cache, and the kernel works on the copy.
+    void place_scatter(kernel_op& op, kernels::scatter_shape& s) {
+        constexpr std::size_t many = std::size_t{1} << 20;
+        auto const bytes = s_.out.values[s_.index(op.results[0])].bytes;
+        if (bytes < many) return;
+        s_.add_op(op, runtime::copy_of(bytes), {op.operands[0].value}, {op.results[0]});
+        op.operands[0].value = op.results[0];
+        s.in_place = true;
+    }
     // An image is read as it lies: in blocks, or with channels last where kernels have vectors of these, or take one at
     // a time.
     void place_image(kernels::image_ends<kernels::image_layout> const& of, kernel_value_id x) {
