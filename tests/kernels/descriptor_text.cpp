@@ -95,7 +95,9 @@ std::vector<descriptor> examples() {
     filling.strides.resize(dims.size(), 0);
     out.push_back(padded_view(dtype::f32, dims, view(dims), before, after, padding_mode::constant, 0, filling));
     out.push_back(gathered_entries(dtype::f32, dims, 1, 5, dtype::i32));
-    out.push_back(scattered_entries(dtype::f16, dims, 5, dtype::i32, scalar_op::maximum));
+    auto in_place = scattered_entries(dtype::f16, dims, 5, dtype::i32, scalar_op::maximum);
+    in_place.in_place = true;
+    out.push_back(in_place);
     out.push_back(scattered_elements(dtype::f32, dims, dims, 2, dtype::i64));
     pool2d_shape halves{.batch = 2, .channels = 48, .average = true};
     halves.element = dtype::f16;
