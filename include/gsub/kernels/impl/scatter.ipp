@@ -91,7 +91,8 @@ private:
         auto const updates = product(as_span(s_.updates).subspan(axis()));
         auto const integers = rows_ ? s_.updates[axis()] : updates; // which each piece compares
         auto const bytes = whole * static_cast<std::int64_t>(byte_size(type_));
-        pieces_ = most(std::min((whole + updates) / (compared_elements * integers), bytes / least_bytes));
+        auto const moved = s_.in_place ? updates / 2 : whole + updates; // what is written here and there waits less
+        pieces_ = most(std::min(moved / (compared_elements * integers), bytes / least_bytes));
         auto const step = lanes_ / std::gcd(inner_, lanes_); // entries that are whole vectors
         entries_ = std::min(entries(), up(up(entries(), pieces_), step) * step);
         pieces_ = up(entries(), entries_);
