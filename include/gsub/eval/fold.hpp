@@ -5,6 +5,7 @@
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/ir/graph.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -37,8 +38,10 @@ result<void> fold_constants(basic_graph<OpSet>& g, fold_options const& options =
                                                             std::span<value_id const> values,
                                                             evaluate_options const& options = {});
 /// Replaces values by constants of the pool with these elements, and erases what is dead then; values in another layout
-/// get a `layout_transform`. *Requires* that no value depends on itself through another. *Complexity* O(n + e).
-void replace_by_constants(any_graph& g, std::span<value_id const> values, std::vector<tensor> elements);
+/// get a `layout_transform`. A value stays whose size is found by computing it, where a reader does not take it: what
+/// reads it fails when it runs. *Returns* how many were replaced. *Requires* that no value depends on itself through
+/// another. *Complexity* O(n + e).
+std::size_t replace_by_constants(any_graph& g, std::span<value_id const> values, std::vector<tensor> elements);
 
 } // namespace gsub
 

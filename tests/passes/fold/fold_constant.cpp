@@ -279,6 +279,19 @@ TEST_CASE("FoldConstant: long chains of constants and many readers take one swee
     CHECK(run_pass(fold_constant{}, m).value().matches == 5000);
 }
 
+TEST_CASE("FoldConstant leaves a constant whose size is found by computing it where no reader takes it") {
+    graph g;
+    graph_builder b{g};
+    auto const places = b.add<ops::non_zero>(b.constant(tensor::from<float>({4}, {1, 0, 2, 0})));
+    b.outputs({b.add<ops::add>(b.input(dtype::i64, {1, 3}, "x"), places)});
+    module m;
+    m.add("main", any_graph{g});
+    pass_context cx;
+    auto const done = run_pass(fold_constant{}, m, cx);
+    REQUIRE(done);
+    CHECK(m.find("main")->body == g);
+}
+
 TEST_CASE("FoldConstant fires nowhere on networks whose weights are constants") {
     auto const matches = [](any_graph g) {
         auto m = module_of(std::move(g));

@@ -4,6 +4,7 @@
 #include <gsub/eval/fold.hpp>
 #include <gsub/ir/traversal.hpp>
 
+#include <algorithm>
 #include <map>
 
 namespace gsub {
@@ -43,26 +44,26 @@ GSUB_INLINE bool takes_constants(any_graph const& g, node_id n, std::map<value_i
     infer(g.operators(), g.row(n), cx);
     return !cx.failed();
 }
-// Takes away values whose sizes, which are known by now, a reader does not take: what reads them fails when it runs.
-GSUB_INLINE void keep_well_typed(any_graph const& g, std::vector<value_id>& values, std::vector<tensor>& elements) {
+// Whether readers take values that have the elements given, by value: always, but where a size was open.
+GSUB_INLINE std::vector<bool> taken(any_graph const& g, std::span<value_id const> values,
+                                    std::span<tensor const> elements) {
+    std::vector<bool> out(values.size(), true);
+    if (std::ranges::all_of(values, [&](value_id v) { return g.type(v).is_static(); })) return out;
     std::map<value_id, tensor const*> made;
     for (std::size_t i = 0; i < values.size(); ++i) made.emplace(values[i], &elements[i]);
-    auto kept = std::size_t{0};
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        auto fits = true;
+    for (std::size_t i = 0; i < values.size(); ++i)
         if (!g.type(values[i]).is_static())
-            g.for_each_use(values[i], [&](use u) { fits = fits && takes_constants(g, u.user, made); });
-        if (!fits) continue;
-        if (kept != i) values[kept] = values[i], elements[kept] = std::move(elements[i]);
-        ++kept;
-    }
-    values.resize(kept), elements.resize(kept);
+            g.for_each_use(values[i], [&](use u) { out[i] = out[i] && takes_constants(g, u.user, made); });
+    return out;
 }
 } // namespace detail
 
-GSUB_INLINE void replace_by_constants(any_graph& g, std::span<value_id const> values, std::vector<tensor> elements) {
+GSUB_INLINE std::size_t replace_by_constants(any_graph& g, std::span<value_id const> values,
+                                             std::vector<tensor> elements) {
     auto const first_new = static_cast<std::uint32_t>(g.capacity());
+    auto const replaced = detail::taken(g, values, as_span(elements));
     for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!replaced[i]) continue;
         auto const stored = g.type(values[i]).layout; // constants are row-major
         auto folded = g.add_constant(std::move(elements[i]));
         if (!stored.empty()) folded = g.add<ops::layout_transform>({.to = std::string{stored.text()}}, {folded});
@@ -71,6 +72,7 @@ GSUB_INLINE void replace_by_constants(any_graph& g, std::span<value_id const> va
     }
     GSUB_ASSERT(g.restore_order(first_new), "replacing constants cannot close a cycle");
     g.erase_dead();
+    return static_cast<std::size_t>(std::ranges::count(replaced, true));
 }
 
 GSUB_INLINE result<void> fold_constants(any_graph& g, eval_table table, fold_options const& options) {
@@ -120,7 +122,6 @@ GSUB_INLINE result<void> fold_constants(any_graph& g, eval_table table, fold_opt
         total = 0;
         for (auto const& t : *values) total += t.size_bytes();
         if (total > options.max_weight_bytes) return refuse();
-        detail::keep_well_typed(g, frontier, *values);
     }
     replace_by_constants(g, frontier, std::move(*values));
     return {};

@@ -28,8 +28,7 @@ public:
         options_.threads = cx_.threads;
         compute(values);
         if (computed_.empty()) return;
-        outcome_.matches += computed_.size();
-        replace_by_constants(g_, computed_, std::move(elements_));
+        outcome_.matches += replace_by_constants(g_, computed_, std::move(elements_));
     }
 
 private:
