@@ -25,6 +25,12 @@ void has_kernels(std::string_view text) {
     has_kernels(parse_graph<standard_ops>(text).value());
 }
 
+value_id product_by_constants(graph_builder& b) {
+    auto w = tensor::zeros(dtype::f32, ints{9, 40});
+    fill_random(w, random_stream{1});
+    return b.add<ops::mat_mul>(b.input(dtype::f32, {7, 9}, "x"), b.constant(std::move(w)));
+}
+
 } // namespace reference_gaps_test
 
 TEST_CASE("products with vectors have kernels") {
@@ -280,9 +286,7 @@ TEST_CASE("a choice between products by a condition on them is one kernel") {
     using namespace gsub;
     graph g;
     graph_builder b{g};
-    auto w = tensor::zeros(dtype::f32, ints{9, 40});
-    fill_random(w, random_stream{1});
-    auto const y = b.add<ops::mat_mul>(b.input(dtype::f32, {7, 9}, "x"), b.constant(std::move(w)));
+    auto const y = reference_gaps_test::product_by_constants(b);
     auto const low = b.constant(tensor::scalar(0.0f)), slope = b.constant(tensor::scalar(0.125f));
     b.outputs({b.add<ops::where>(b.add<ops::greater>(y, low), y, b.add<ops::mul>(y, slope))});
     auto const e = built_graph::built(g);
@@ -293,9 +297,7 @@ TEST_CASE("a condition on a product alone is no part of its kernel") {
     using namespace gsub;
     graph g;
     graph_builder b{g};
-    auto w = tensor::zeros(dtype::f32, ints{9, 40});
-    fill_random(w, random_stream{1});
-    auto const y = b.add<ops::mat_mul>(b.input(dtype::f32, {7, 9}, "x"), b.constant(std::move(w)));
+    auto const y = reference_gaps_test::product_by_constants(b);
     b.outputs({b.add<ops::greater>(y, b.constant(tensor::scalar(0.0f)))});
     reference_gaps_test::has_kernels(g);
 }

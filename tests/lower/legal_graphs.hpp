@@ -91,7 +91,7 @@ inline void add_quantization(graph_list& all) {
         return std::vector{l.to().add<ops::quantize>({}, {l.input(dtype::f32, {9}), l.scale({})})};
     });
     for (auto const t : {dtype::u8, dtype::i8})
-        for (std::int64_t const k : {5, 700})
+        for (std::int64_t const k : {5, 700, 17000}) // one piece, several, more than pay off
             all.add("product of " + std::string{to_string(t)} + " over " + std::to_string(k), [=](graph_list& l) {
                 auto const a = l.bytes(t, {2, 3, k}), b = l.bytes(dtype::i8, {k, 4}), az = l.bytes(t, {3}),
                            bz = l.bytes(dtype::i8, {4}), none = value_id{};

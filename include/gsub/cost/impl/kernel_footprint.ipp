@@ -66,6 +66,8 @@ private:
             switch (n.kind) {
             case codegen::statement_kind::block:
             case codegen::statement_kind::guard:
+                take(n);
+                break;
             case codegen::statement_kind::chosen_index: // of a body and one instruction
                 take(n);
                 merge(all, memory(n.body, 0));

@@ -31,7 +31,7 @@ GSUB_LAZY_BODY legal_values legalize_batch_norm_training(any_graph& g, node_id n
     legal_writer w{g, n};
     auto const x = w.widened(w.operand(0));
     auto const& a = w.attributes<ops::batch_norm_training>();
-    ints axes{0}, stays;
+    ints axes{0};
     auto const rank = w.sizes(x).size();
     for (std::size_t d = 2; d < rank; ++d) axes.push_back(static_cast<std::int64_t>(d));
     auto const mean = w.make<ops::reduce_mean>({.axes = axes, .keepdims = false}, {x});

@@ -6,7 +6,6 @@
 #include <gsub/lower/impl/legal_writer.hpp>
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 namespace gsub::detail {

@@ -4,7 +4,6 @@
 #include <gsub/lower/impl/legal_writer.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace gsub::detail {
@@ -71,17 +70,17 @@ GSUB_LAZY_BODY legal_values legalize_dequantize(any_graph& g, node_id n) {
 
 // ---- products of matrices of bytes
 
-// A matrix of bytes less its zero points, in a type, and the greatest magnitude of its elements.
-struct centred_bytes {
-    value_id v{};
-    std::int64_t most = 0;
-};
-GSUB_LAZY [[nodiscard]] centred_bytes less_zero(legal_writer& w, value_id x, value_id zero, bool rows, dtype type) {
-    centred_bytes out{w.cast(x, type), info(w.element(x)).is_signed ? 128 : 255};
-    if (!zero.valid()) return out;
+// A matrix of bytes less its zero points, in a type.
+GSUB_LAZY [[nodiscard]] value_id less_zero(legal_writer& w, value_id x, value_id zero, bool rows, dtype type) {
+    auto const v = w.cast(x, type);
+    if (!zero.valid()) return v;
     auto const rank = w.sizes(x).size();
     if (w.sizes(zero).size() <= 1) zero = w.along_axis(zero, rank > 1 && rows ? rank - 2 : rank - 1, rank);
-    return {w.sub(out.v, w.cast(zero, type)), 255};
+    return w.sub(v, w.cast(zero, type));
+}
+// The greatest magnitude that its elements may have.
+GSUB_LAZY [[nodiscard]] std::int64_t greatest_byte(legal_writer const& w, value_id x, value_id zero) {
+    return !zero.valid() && info(w.element(x)).is_signed ? 128 : 255;
 }
 // Sums of products of bytes less their zero points, i32. Sums of so few products that none is more than 2^24 are exact
 // in f32, whose kernels are the fastest: operands are cut along the dimension that is summed.
@@ -90,16 +89,16 @@ GSUB_LAZY [[nodiscard]] value_id byte_product(legal_writer& w, value_id x, value
     constexpr std::int64_t exact = 1 << 24, most_pieces = 64;
     auto const left = w.sizes(x), right = w.sizes(y);
     auto const x_axis = left.size() - 1, y_axis = right.size() > 1 ? right.size() - 2 : 0;
-    auto const a = less_zero(w, x, x_zero, true, dtype::f32), b = less_zero(w, y, y_zero, false, dtype::f32);
-    auto const inner = left[x_axis], step = exact / (a.most * b.most);
-    if (inner > most_pieces * step)
-        return w.make<ops::mat_mul>(less_zero(w, x, x_zero, true, dtype::i32).v,
-                                    less_zero(w, y, y_zero, false, dtype::i32).v);
+    auto const inner = left[x_axis], step = exact / (greatest_byte(w, x, x_zero) * greatest_byte(w, y, y_zero));
+    auto const in_pieces = inner <= most_pieces * step;
+    auto const type = in_pieces ? dtype::f32 : dtype::i32;
+    auto const a = less_zero(w, x, x_zero, true, type), b = less_zero(w, y, y_zero, false, type);
+    if (!in_pieces) return w.make<ops::mat_mul>(a, b);
     value_id sum{};
     for (std::int64_t first = 0; first == 0 || first < inner; first += step) {
         auto const end = std::min(first + step, inner);
-        auto const part = w.cast(
-            w.make<ops::mat_mul>(w.sliced(a.v, x_axis, first, end), w.sliced(b.v, y_axis, first, end)), dtype::i32);
+        auto const part =
+            w.cast(w.make<ops::mat_mul>(w.sliced(a, x_axis, first, end), w.sliced(b, y_axis, first, end)), dtype::i32);
         sum = sum.valid() ? w.add(sum, part) : part;
     }
     return sum;

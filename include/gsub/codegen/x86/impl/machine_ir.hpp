@@ -108,11 +108,6 @@ enum class lane_function : std::uint8_t {
     is_equal
 };
 
-/// Whether the lanes of a binary result are conditions.
-[[nodiscard]] constexpr bool compares(lane_function f) noexcept {
-    return f >= lane_function::is_less;
-}
-
 [[nodiscard]] constexpr bool commutes(lane_function f) noexcept {
     return f == lane_function::add || f == lane_function::multiply;
 }
