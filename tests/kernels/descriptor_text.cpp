@@ -80,6 +80,8 @@ std::vector<descriptor> examples() {
                    {reduction_step::elementwise, {.op = scalar_op::divide, .left = 3, .right = 4}}};
     softmax.results = {{5, true}, {4, false}};
     out.push_back(softmax);
+    softmax.chosen = {{0, {dtype::i32, view({96, 1}), 7, 128}}};
+    out.push_back(softmax);
     out.push_back(reduction_shape{view({4, 5, 6}, 7, dtype::bf16), {4, 5, 6}, {0, 1, 1}, reduction_step::maximum, 30});
     out.push_back(local_response_norm_shape{2, 96, 55 * 55, 5, 2e-4, 0.5, 2, dtype::f64});
 

@@ -123,6 +123,28 @@ row_reduction_shape random_program(random_stream& r) {
     return w.p;
 }
 
+// The same, where some arrays have entries of which an integer chooses one a row, along some dimensions.
+row_reduction_shape with_choices(row_reduction_shape p, random_stream& r) {
+    for (std::size_t a = 0; a < p.arrays.size(); ++a) {
+        if (r.below(2)) continue;
+        auto& array = p.arrays[a];
+        kernels::chosen_rows c{static_cast<std::int32_t>(a), {.integers = r.below(2) ? dtype::i64 : dtype::i32}};
+        c.by.at.strides.resize(p.dims.size(), 0);
+        c.by.at.elements = 1;
+        for (std::size_t d = 0; d + 1 < p.dims.size(); ++d) {
+            if (r.below(2)) continue;
+            array.strides[d] = r.below(2) ? array.strides[d] : 0;
+            c.by.at.strides[d] = c.by.at.elements;
+            c.by.at.elements *= p.dims[d];
+        }
+        c.by.entries = static_cast<std::int64_t>(1 + r.below(6));
+        c.by.stride = array.elements;
+        array.elements *= c.by.entries;
+        p.chosen.push_back(std::move(c));
+    }
+    return p;
+}
+
 // The same arrays and results with rows along the dimension before the last.
 row_reduction_shape in_columns(row_reduction_shape p) {
     auto const reduces = [](row_reduction_op const& o) { return o.step != reduction_step::elementwise; };
@@ -147,10 +169,20 @@ interpret::arrays expected(row_reduction_shape const& p, interpret::arrays const
         out[r].resize(static_cast<std::size_t>(p.results[r].whole ? rows * n : rows));
     for (std::int64_t row = 0; row < rows; ++row) {
         interpret::arrays values;
+        auto const place = [&](array_view const& v) {
+            auto at = v.offset, rest = row;
+            for (auto d = p.dims.size() - 1; d-- > 0; rest /= p.dims[d]) at += rest % p.dims[d] * v.strides[d];
+            return at;
+        };
         for (std::size_t a = 0; a < p.arrays.size(); ++a) {
-            auto at = p.arrays[a].offset, rest = row;
-            for (auto d = p.dims.size() - 1; d-- > 0; rest /= p.dims[d])
-                at += rest % p.dims[d] * p.arrays[a].strides[d];
+            auto at = place(p.arrays[a]);
+            for (std::size_t c = 0; c < p.chosen.size(); ++c) {
+                auto const& [array, by] = p.chosen[c];
+                if (array != static_cast<std::int32_t>(a)) continue;
+                auto const k =
+                    static_cast<std::int64_t>(data[p.arrays.size() + c].at(static_cast<std::size_t>(place(by.at))));
+                at += (k < 0 ? k + by.entries : k) * by.stride;
+            }
             auto& v = values.emplace_back();
             for (std::int64_t x = 0; x < n; ++x)
                 v.push_back(data[a].at(static_cast<std::size_t>(at + x * p.arrays[a].strides.back())));
@@ -194,17 +226,29 @@ interpret::arrays random_data(codegen::kernel const& k, std::uint64_t seed) {
     }
     return data;
 }
+// Integers within range, from the front or the end, and nothing that is out of range.
+void fill_choices(row_reduction_shape const& p, interpret::arrays& data, std::uint64_t seed) {
+    random_stream r{seed};
+    for (std::size_t c = 0; c < p.chosen.size(); ++c)
+        for (auto& k : data[p.arrays.size() + c]) {
+            auto const n = static_cast<std::uint64_t>(p.chosen[c].by.entries);
+            k = static_cast<double>(r.below(2 * n)) - static_cast<double>(n);
+        }
+    if (!p.chosen.empty()) data[p.arrays.size() + p.chosen.size() + p.results.size()] = {0};
+}
 
 std::string difference(row_reduction_shape const& p, interpret::arrays const& before, interpret::arrays const& after,
                        double tolerance) {
     auto const want = expected(p, before);
     for (std::size_t r = 0; r < want.size(); ++r)
         for (std::size_t i = 0; i < want[r].size(); ++i) {
-            auto const x = after.at(p.arrays.size() + r).at(i), y = want[r][i];
+            auto const x = after.at(p.arrays.size() + p.chosen.size() + r).at(i), y = want[r][i];
             if (!(std::abs(x - y) <= tolerance * (1 + std::abs(y))))
                 return "element " + std::to_string(i) + " of result " + std::to_string(r) + " is " + std::to_string(x) +
                        ", not " + std::to_string(y);
         }
+    if (!p.chosen.empty() && after[p.arrays.size() + p.chosen.size() + want.size()].at(0) != 0)
+        return "an integer is out of range";
     return {};
 }
 
@@ -215,12 +259,16 @@ TEST_CASE("a row program computes what it says, interpreted") {
                  : seed == 1 ? layer_norm({3, 20})
                  : seed == 2 ? layer_norm({5})
                              : random_program(r);
-        if (r.below(3) == 0) p = in_columns(std::move(p));
+        if (r.below(3) == 0)
+            p = in_columns(std::move(p));
+        else
+            p = with_choices(std::move(p), r);
         auto const& isa = *(r.below(2) ? &isa::avx2 : &isa::avx512);
         auto const nest = kernels::row_reduction_nest(p, isa);
         CAPTURE(seed, to_string(nest));
         auto const k = codegen::lower(nest, "rows").value();
-        auto const data = random_data(k, seed);
+        auto data = random_data(k, seed);
+        fill_choices(p, data, seed);
         auto after = data;
         interpreted_kernel::machine m{k, after};
         m.run(0, k.parallel_extent / 2);
@@ -242,14 +290,16 @@ TEST_CASE("a row program computes what it says, compiled") {
         for (std::uint64_t seed = 0; seed < 40; ++seed) {
             random_stream r{seed};
             programs.push_back(random_program(r));
-            if (seed % 3 == 0) programs.back() = in_columns(std::move(programs.back()));
+            programs.back() =
+                seed % 3 == 0 ? in_columns(std::move(programs.back())) : with_choices(std::move(programs.back()), r);
         }
         for (auto const& p : programs)
             kernels.add(codegen::lower(kernels::row_reduction_nest(p, *isa), "rows").value());
         kernels.compile();
         for (std::size_t i = 0; i < kernels.size(); ++i) {
             CAPTURE(isa->name, i);
-            auto const data = random_data(kernels[i], i);
+            auto data = random_data(kernels[i], i);
+            fill_choices(programs[i], data, i);
             auto const last = kernels[i].parallel_extent;
             for (auto flush : {compiled_kernel::guarded::side::end, compiled_kernel::guarded::side::begin}) {
                 auto after = data;
@@ -270,6 +320,27 @@ TEST_CASE("a softmax of rows whose elements are far apart stays finite, a row wi
     CHECK(data[1][3] == 1);
     CHECK(data[1][4] == 0);
     for (std::size_t i = 20; i < 40; ++i) CHECK(std::isnan(data[1][i]));
+}
+
+TEST_CASE("an integer out of range chooses the first row, and the status tells it") {
+    writer w;
+    w.p.dims = {3, 16};
+    array_view rows{.elements = 4 * 16};
+    rows.strides = {0, 1};
+    w.array(rows);
+    w.p.results = {{w.number(scalar_op::add, 0, 1), true}};
+    kernels::chosen_rows c{0, {.entries = 4, .stride = 16}};
+    c.by.at.elements = 3, c.by.at.strides = {1, 0};
+    w.p.chosen = {c};
+    auto const k = codegen::lower(kernels::row_reduction_nest(w.p, isa::avx2), "rows").value();
+    auto data = random_data(k, 1);
+    data[1] = {-4, 4, 3}, data[3] = {0};
+    interpreted_kernel::machine m{k, data};
+    m.run(0, k.parallel_extent);
+    CHECK(data[3][0] == 1);
+    CHECK(data[2][0] == data[0][0] + 1);
+    CHECK(data[2][16] == data[0][0] + 1);
+    CHECK(data[2][32] == data[0][48] + 1);
 }
 
 TEST_CASE("dimensions along which everything is stored alike are one") {

@@ -225,7 +225,8 @@ TEST_CASE("kernels say how their operands have to lie") {
     CHECK(needs("matmul{bias=true arrays=[{}]} %0, %1, %2, %3") == list{view, weights, lanes, view});
     CHECK(needs("matmul{constant=false} %0, %1") == list{view, view});
     CHECK(needs("attention{} %0, %1, %2") == list{view, view, view});
-    CHECK(needs("row_reduction{} %0, %1") == list{view, view});
+    CHECK(needs("row_reduction{arrays=[{},{}]} %0, %1") == list{view, view});
+    CHECK(needs("row_reduction{arrays=[{}] chosen=[{}]} %0, %1") == list{view, row_major});
     CHECK(needs("reduction{} %0") == list{view});
     CHECK(needs("pool2d{average=true} %0, %1") == list{blocks, row_major});
     CHECK(needs("elementwise{} %0, %1") == list{blocks, blocks});

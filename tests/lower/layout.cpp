@@ -95,6 +95,31 @@ TEST_CASE("views are read where they lie, and copied where a kernel cannot") {
           "%1 = copy{moves=[{to=1 size=16}]} %0\nresult f32[4] %1\n");
 }
 
+TEST_CASE("rows that integers choose are read where they lie, and gathered where a kernel cannot") {
+    using namespace layout_test;
+    auto const gathered = [](std::string const& reader) {
+        return laid_out(R"(input f32[9,64] "x"
+input i64[5] "at"
+%0 "x": f32[9,64] input 0
+%1 "at": i64[5] input 1
+%2 "rows": f32[5,64] temporary
+%3 "y": f32[5,64] temporary
+%2 = movement{kind=gather dims=[1,5,64] target={elements=320 strides=[320,64,1]} arrays=[576] boxes=[{first=[0,0,0] extent=[1,5,64] array=0 strides=[576,0,1]}] chosen={at={elements=5 strides=[0,1,0]} entries=9 stride=64}} %0, %1
+  covers "Gather" "g"
+)" + reader + "result f32[5,64] %3\n");
+    };
+    auto const read = gathered("%3 = row_reduction{dims=[5,64] arrays=[{elements=320 strides=[64,1]}] "
+                               "ops=[{what={op=exp}}] results=[{value=1}]} %2[0,1]\n  covers \"Exp\" \"e\"\n"
+                               "  frame [5,64]\n");
+    CHECK_THAT(read,
+               Catch::Matchers::Contains("\n%2, %3 = row_reduction{dims=[5,64] arrays=[{elements=576 strides=[0,1]}] "
+                                         "ops=[{what={op=exp}}] results=[{value=1}] chosen=[{by={at={elements=5 "
+                                         "strides=[1,0]} entries=9 stride=64}}]} %0, %1\n"));
+    CHECK_THAT(read, !Catch::Matchers::Contains("movement"));
+    CHECK_THAT(read, Catch::Matchers::Contains("covers \"Gather\" \"g\""));
+    CHECK_THAT(gathered("%3 = extern \"f\" %2\n"), Catch::Matchers::Contains("movement{kind=gather"));
+}
+
 TEST_CASE("what is joined along whole blocks is computed in its place") {
     using namespace layout_test;
     auto const text = laid_out(R"(input f32[1,16,2,2] "x"

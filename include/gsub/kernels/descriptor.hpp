@@ -73,8 +73,8 @@ struct chosen_operand {
     std::int64_t count = 0;   ///< of the integers
     std::int64_t entries = 1; ///< that they choose among
 };
-/// The integers of a gather or scatter; nothing for other kernels.
-GSUB_LAZY [[nodiscard]] std::optional<chosen_operand> chosen_by(descriptor const& d);
+/// The integers of gathers, of a scatter, and of rows that are chosen; none for other kernels.
+GSUB_LAZY [[nodiscard]] std::vector<chosen_operand> chosen_by(descriptor const& d);
 
 /// Kind of a kernel in words for reports, e.g. `depthwise conv2d`, `winograd F4`; a row reduction that only moves
 /// elements is a `copy`, as a movement may be. Nothing parses them.

@@ -78,20 +78,26 @@ struct record_traits<row_reduction_result> {
 };
 
 template <>
-struct record_traits<moved_box> {
-    using s = moved_box;
-    static constexpr void each_field(auto&& field) {
-        field("first", &s::first), field("extent", &s::extent), field("array", &s::array), field("offset", &s::offset),
-            field("strides", &s::strides), field("fill", &s::fill);
-    }
-};
-
-template <>
 struct record_traits<chosen_entries> {
     using s = chosen_entries;
     static constexpr void each_field(auto&& field) {
         field("integers", &s::integers), field("at", &s::at), field("entries", &s::entries),
             field("stride", &s::stride);
+    }
+};
+
+template <>
+struct record_traits<chosen_rows> {
+    using s = chosen_rows;
+    static constexpr void each_field(auto&& field) { field("array", &s::array), field("by", &s::by); }
+};
+
+template <>
+struct record_traits<moved_box> {
+    using s = moved_box;
+    static constexpr void each_field(auto&& field) {
+        field("first", &s::first), field("extent", &s::extent), field("array", &s::array), field("offset", &s::offset),
+            field("strides", &s::strides), field("fill", &s::fill);
     }
 };
 
@@ -195,7 +201,8 @@ struct record_traits<row_reduction_shape> {
     using s = row_reduction_shape;
     static constexpr std::string_view word = "row_reduction";
     static constexpr void each_field(auto&& field) {
-        field("dims", &s::dims), field("arrays", &s::arrays), field("ops", &s::ops), field("results", &s::results);
+        field("dims", &s::dims), field("arrays", &s::arrays), field("ops", &s::ops), field("results", &s::results),
+            field("chosen", &s::chosen);
     }
 };
 

@@ -21,6 +21,14 @@ struct array_view {
     GSUB_LAZY [[nodiscard]] static array_view contiguous(std::span<std::int64_t const> dims);
 };
 
+/// Gather indices: integers that choose an entry of an array for each position; negative ones count from the end.
+struct chosen_entries {
+    dtype integers = dtype::i64; ///< or i32
+    array_view at{};             ///< the integers, over the dimensions of the kernel
+    std::int64_t entries = 1;    ///< at least one
+    std::int64_t stride = 1;     ///< between entries, in elements
+};
+
 /// Elementwise operation of a chain. Operands are numbered: arrays first, then the results of earlier operations.
 struct elementwise_op {
     loop::scalar_op op = loop::scalar_op::add;

@@ -28,14 +28,6 @@ struct moved_box {
     std::uint64_t fill = 0;                          ///< the bits of an element
 };
 
-/// Gather indices: integers that choose an entry of the arrays for each position; negative ones count from the end.
-struct chosen_entries {
-    dtype integers = dtype::i64; ///< or i32
-    array_view at{};             ///< the integers, over the dimensions of the movement
-    std::int64_t entries = 1;    ///< at least one
-    std::int64_t stride = 1;     ///< between entries, in elements
-};
-
 /// Kind of a movement, for reports.
 enum class movement_kind : std::uint8_t { copy, concat, pad, gather, to_blocked, from_blocked };
 GSUB_LAZY [[nodiscard]] std::string_view to_string(movement_kind k) noexcept;

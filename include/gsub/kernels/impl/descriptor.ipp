@@ -9,14 +9,19 @@
 
 namespace gsub::kernels {
 
-GSUB_LAZY_BODY std::optional<chosen_operand> chosen_by(descriptor const& d) {
-    if (auto const* const m = std::get_if<movement_shape>(&d); m && m->chosen)
-        return chosen_operand{m->arrays.size(), m->chosen->integers, m->chosen->at.elements, m->chosen->entries};
+GSUB_LAZY_BODY std::vector<chosen_operand> chosen_by(descriptor const& d) {
+    std::vector<chosen_operand> all;
+    auto const add = [&](std::size_t operand, chosen_entries const& c) {
+        all.push_back({operand, c.integers, c.at.elements, c.entries});
+    };
+    if (auto const* const m = std::get_if<movement_shape>(&d); m && m->chosen) add(m->arrays.size(), *m->chosen);
+    if (auto const* const p = std::get_if<row_reduction_shape>(&d))
+        for (std::size_t c = 0; c < p->chosen.size(); ++c) add(p->arrays.size() + c, p->chosen[c].by);
     if (auto const* const s = std::get_if<scatter_shape>(&d)) {
         auto const axis = static_cast<std::size_t>(s->axis); // a text may say any number
-        return chosen_operand{1, s->integers, s->at.elements, axis < s->dims.size() ? s->dims[axis] : 1};
+        all.push_back({1, s->integers, s->at.elements, axis < s->dims.size() ? s->dims[axis] : 1});
     }
-    return std::nullopt;
+    return all;
 }
 
 GSUB_LAZY_BODY std::string kind_of(descriptor const& d) {

@@ -15,10 +15,11 @@ namespace gsub::kernels {
 
 namespace detail {
 
-// Strides of all arrays, and of all results that are stored in another order.
+// Strides of all arrays and integers, and of all results that are stored in another order.
 template <class F>
 void each_strides(row_reduction_shape& p, F&& f) {
     for (auto& a : p.arrays) f(a.strides);
+    for (auto& c : p.chosen) f(c.by.at.strides);
     for (auto& r : p.results)
         if (!r.strides.empty()) f(r.strides);
 }
@@ -50,7 +51,7 @@ GSUB_LAZY row_reduction_shape with_merged_dims(row_reduction_shape p) {
 }
 // Whether the dimension before the row is the one along which elements follow each other: of results, else of arrays.
 GSUB_LAZY bool lies_in_columns(row_reduction_shape const& p) {
-    if (p.dims.size() < 2) return false;
+    if (p.dims.size() < 2 || !p.chosen.empty()) return false;
     auto const column = [](auto const& strides) { return strides.back() != 1 && strides[strides.size() - 2] == 1; };
     for (auto const& r : p.results)
         if (r.whole) return !r.strides.empty() && column(r.strides);
@@ -152,9 +153,11 @@ private:
         }
         loop::expression_builder e{"rows"};
         for (auto const& a : p_.arrays) arrays_.push_back(e.input("x", {a.elements}, a.element));
+        for (auto const& c : p_.chosen) integers_.push_back(e.input("chosen", {c.by.at.elements}, c.by.integers));
         for (auto const& r : p_.results)
             results_.push_back(
                 e.output("y", {r.whole ? rows() * p_.dims.back() : rows()}, values_.type(value_index(r.value))));
+        if (!p_.chosen.empty()) status_ = e.output("status", {1}, dtype::i32);
         auto const whole = [&](std::int64_t n) { return (n + lanes_ - 1) / lanes_ * lanes_; };
         auto const across = columns_ ? whole(beside_) : beside_,
                    row = columns_ ? p_.dims.back() : whole(p_.dims.back());
@@ -223,13 +226,21 @@ private:
         }
         return *s.known[v];
     }
+    [[nodiscard]] static loop::affine place(stage const& s, array_view const& a) {
+        loop::affine at = a.offset;
+        for (std::size_t d = 0; d < s.at.size(); ++d) at += s.at[d] * a.strides[d];
+        return at;
+    }
+    value load(stage& s, std::size_t array) const {
+        auto const at = place(s, p_.arrays[array]);
+        for (std::size_t c = 0; c < p_.chosen.size(); ++c)
+            if (auto const& by = p_.chosen[c].by; value_index(p_.chosen[c].array) == array)
+                return s.e.at(arrays_[array], {at}, s.e.at(integers_[c], {place(s, by.at)}), by.entries, by.stride,
+                              status_);
+        return s.e.at(arrays_[array], {at});
+    }
     value compute_new(stage& s, std::size_t v) const {
-        if (!values_.is_op(v)) {
-            auto const& a = p_.arrays[v];
-            loop::affine at = a.offset;
-            for (std::size_t d = 0; d < s.at.size(); ++d) at += s.at[d] * a.strides[d];
-            return s.e.at(arrays_[v], {at});
-        }
+        if (!values_.is_op(v)) return load(s, v);
         if (stored_[v]) {
             if (scalar_[v] >= 0) return s.e.at(scalars_.at(values_.type(v)), {loop::affine{scalar_[v]}, beside(s)});
             return s.e.at(rows_.at(values_.type(v)), {loop::affine{row_[v]}, place_in_row(s)});
@@ -347,7 +358,8 @@ private:
     bool reducing_ = false;
     std::vector<std::int64_t> scalar_, row_; // places in scratch memory
     std::vector<char> stored_ = std::vector<char>(p_.arrays.size() + p_.ops.size());
-    std::vector<std::int32_t> arrays_, results_;
+    std::vector<std::int32_t> arrays_, integers_, results_;
+    std::int32_t status_ = -1;
     std::map<dtype, std::int32_t> scalars_, rows_; // buffers, by type
     std::vector<loop::buffer> buffers_;
     std::optional<loop::fused_nest> made_;

@@ -91,7 +91,7 @@ private:
             auto const nest = kernels::nest_of(*d, *op.schedule, isa_);
             check_buffers(op, s, nest);
             auto call = kernel(nest, kernels::kind_of(*d));
-            call.checks = kernels::chosen_by(*d).has_value();
+            call.checks = !kernels::chosen_by(*d).empty();
             call.computes = std::move(*d);
             s.what = std::move(call);
         } else if (auto* const own = std::get_if<custom_kernel>(&op.computes)) {

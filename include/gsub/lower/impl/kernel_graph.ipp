@@ -54,7 +54,9 @@ GSUB_LAZY_BODY operand_requirement requirement_of(kernel_op const& op, std::size
                               return s.constant && operand == 1 ? weights : s.bias && operand == 2 ? lanes : view;
                           },
                           [&](kernels::attention_shape const&) { return view; },
-                          [&](kernels::row_reduction_shape const&) { return view; },
+                          [&](kernels::row_reduction_shape const& p) {
+                              return operand < p.arrays.size() ? view : row_major; // the integers that choose rows
+                          },
                           [&](kernels::reduction_shape const&) { return view; },
                           [&](kernels::movement_shape const& m) {
                               return m.kind == kernels::movement_kind::from_blocked ? blocks : row_major;

@@ -51,7 +51,7 @@ GSUB_LAZY [[nodiscard]] std::optional<kernel_arity> arity_of(kernel_op const& op
             [&](kernels::matmul_shape const& s) { return kernel_arity{2 + s.bias + s.arrays.size()}; },
             [&](kernels::attention_shape const& s) { return kernel_arity{3 + s.arrays.size()}; },
             [&](kernels::row_reduction_shape const& p) {
-                return kernel_arity{p.arrays.size(), p.results.size()};
+                return kernel_arity{p.arrays.size() + p.chosen.size(), p.results.size()};
             },
             [&](kernels::movement_shape const& m) { return kernel_arity{m.arrays.size() + m.chosen.has_value()}; },
             [&](kernels::scatter_shape const&) { return kernel_arity{3}; },
@@ -93,7 +93,7 @@ GSUB_LAZY std::optional<std::int64_t> packed_weights(kernel_op const& op, std::s
 }
 GSUB_LAZY bool moves_by_choice(kernel_op const& op) {
     auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
-    return d && kernels::chosen_by(*d);
+    return d && !kernels::chosen_by(*d).empty();
 }
 // Blocks of one pixel a channel are the channels in order.
 GSUB_LAZY bool stored_alike(kernel_value const& v) {

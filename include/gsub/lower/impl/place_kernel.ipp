@@ -3,6 +3,7 @@
 
 #include <gsub/kernels/descriptor.hpp>
 #include <gsub/lower/impl/kernel_frame.ipp>
+#include <gsub/lower/impl/row_gathers.ipp>
 #include <gsub/lower/impl/value_storage.ipp>
 
 #include <algorithm>
@@ -41,6 +42,7 @@ public:
     explicit kernel_placement(value_storage<>& s) : s_(s) {}
 
     void place(kernel_op& op, kernels::descriptor& d) {
+        if (gathers_.take(op, d)) return;
         std::optional<kernel_value_id> channels_last; // where a result lies that is an image so
         // What reads views says how they lie.
         auto const read = [&](std::size_t i, kernels::array_view& how) { how = read_view(op.operands[i]); };
@@ -64,8 +66,8 @@ public:
         for (std::size_t i = 0; i < needs.size(); ++i) {
             auto& o = op.operands[i];
             auto const written =
-                std::find_if(repeated_.begin(), repeated_.end(), [&](auto const& r) { return r.first == &o; });
-            o.value = written != repeated_.end()                 ? written->second
+                std::find_if(stored_.begin(), stored_.end(), [&](auto const& r) { return r.first == i; });
+            o.value = written != stored_.end()                   ? written->second
                       : needs[i] == operand_requirement::blocks  ? s_.blocked(o.value)
                       : needs[i] == operand_requirement::view    ? s_.storage_of(o.value)
                       : needs[i] == operand_requirement::lanes   ? lanes_of(o.value)
@@ -84,13 +86,13 @@ public:
             for (auto& r : op.results) r = makes_blocks(op) ? s_.add_blocked(r) : s_.new_plain(r);
         }
         if (auto* const s = std::get_if<kernels::scatter_shape>(&d)) place_scatter(op, *s);
-        if (kernels::chosen_by(d)) {
+        if (!kernels::chosen_by(d).empty()) {
             kernel_value flag{.name = "out of range", .type = tensor_type{dtype::i32, ints{1}}};
             flag.bytes = sizeof(std::int32_t);
             op.results.push_back(s_.add_value(std::move(flag)));
         }
         op.frame.clear();
-        repeated_.clear();
+        stored_.clear();
         s_.out.ops.push_back(std::move(op));
     }
 
@@ -181,32 +183,49 @@ private:
         return s_.add_value(std::move(value));
     }
     kernels::array_view read_view(kernel_operand const& o) const {
-        auto const own = s_.view_of(o.value);
-        auto how = own;
-        how.strides.resize(0);
-        for (auto const d : o.access) how.strides.push_back(d < 0 ? 0 : own.strides[static_cast<std::size_t>(d)]);
-        return how;
+        return accessed(s_.view_of(o.value), {o.access.data(), o.access.size()});
     }
     void place_rows(kernel_op& op, kernels::row_reduction_shape& p) {
         auto const from = p.dims.size() - 1;
         std::span<std::int64_t const> const frame{op.frame.data(), op.frame.size()};
         for (std::size_t i = 0; i < p.arrays.size(); ++i) {
+            if (auto* const rows = gathers_.find(op.operands[i].value)) {
+                choose_rows(op, p, i, *rows);
+                continue;
+            }
             auto& o = op.operands[i];
             auto how = merged_view(frame, read_view(o), from);
             if (!how) { // what is no row as it lies is one row-major
                 static_cast<void>(s_.plain(o.value));
                 how = merged_view(frame, read_view(o), from);
             }
-            p.arrays[i] = how ? std::move(*how) : repeated_rows(o, frame, from);
+            p.arrays[i] = how ? std::move(*how) : repeated_rows(op, i, frame, from);
         }
     }
+    // Rows of an operand in the entries that integers choose; these are an operand more.
+    void choose_rows(kernel_op& op, kernels::row_reduction_shape& p, std::size_t i, gathered_rows& of) {
+        std::span<std::int64_t const> const frame{op.frame.data(), op.frame.size()};
+        auto const access = op.operands[i].access;
+        auto const seen = [&](kernels::array_view const& own) {
+            return merged_view(frame, accessed(own, {access.data(), access.size()}), p.dims.size() - 1).value();
+        };
+        p.arrays[i] = seen(of.rows);
+        p.chosen.push_back({static_cast<std::int32_t>(i), of.by});
+        p.chosen.back().by.at = seen(of.by.at);
+        stored_.emplace_back(i, s_.storage_of(of.from));
+        op.operands.push_back({of.integers, {}, {}});
+        op.covers.insert(op.covers.begin(), of.covers.begin(), of.covers.end());
+        of.covers.clear();
+    }
     // Rows of an operand that repeats along some of their dimensions but not all: written out.
-    kernels::array_view repeated_rows(kernel_operand& o, std::span<std::int64_t const> frame, std::size_t from) {
+    kernels::array_view repeated_rows(kernel_op const& op, std::size_t i, std::span<std::int64_t const> frame,
+                                      std::size_t from) {
+        auto const& o = op.operands[i];
         auto const how = read_view(o);
         ints dims;
         for (std::size_t d = 0; d < frame.size(); ++d) dims.push_back(d < from && how.strides[d] == 0 ? 1 : frame[d]);
         auto const element = s_.type(o.value).element;
-        repeated_.emplace_back(&o, s_.repeated(o.value, dims, how));
+        stored_.emplace_back(i, s_.repeated(o.value, dims, how));
         auto made = kernels::array_view::contiguous(dims);
         for (std::size_t d = 0; d < from; ++d)
             if (dims[d] == 1) made.strides[d] = 0;
@@ -267,7 +286,8 @@ private:
         return true;
     }
     value_storage<>& s_;
-    std::vector<std::pair<kernel_operand const*, kernel_value_id>> repeated_; // operands of the kernel at hand
+    row_gathers<> gathers_{s_};
+    std::vector<std::pair<std::size_t, kernel_value_id>> stored_; // where operands of the kernel at hand lie, else told
 };
 
 } // namespace gsub::detail

@@ -46,14 +46,14 @@ GSUB_LAZY void run_copy(copy_call const& c, std::span<void* const> values, execu
 
 // The error of a run in which a kernel met an integer that chooses nothing.
 GSUB_LAZY [[noreturn]] void refuse_choice(kernel_call const& c, std::span<void* const> values) {
-    if (auto const chosen = c.computes ? kernels::chosen_by(*c.computes) : std::nullopt) {
-        auto const* const integers = values[chosen->operand];
-        for (std::int64_t i = 0; i < chosen->count; ++i) {
-            auto const k = chosen->integers == dtype::i64 ? static_cast<std::int64_t const*>(integers)[i]
-                                                          : std::int64_t{static_cast<std::int32_t const*>(integers)[i]};
-            if (k < -chosen->entries || k >= chosen->entries)
+    for (auto const& chosen : c.computes ? kernels::chosen_by(*c.computes) : std::vector<kernels::chosen_operand>{}) {
+        auto const* const integers = values[chosen.operand];
+        for (std::int64_t i = 0; i < chosen.count; ++i) {
+            auto const k = chosen.integers == dtype::i64 ? static_cast<std::int64_t const*>(integers)[i]
+                                                         : std::int64_t{static_cast<std::int32_t const*>(integers)[i]};
+            if (k < -chosen.entries || k >= chosen.entries)
                 throw error{errors::index_out_of_range, format_text("index {} of a {} is out of range for {} entries",
-                                                                    k, kernels::kind_of(*c.computes), chosen->entries)};
+                                                                    k, kernels::kind_of(*c.computes), chosen.entries)};
         }
     }
     throw error{errors::index_out_of_range, "an index is out of range"};
