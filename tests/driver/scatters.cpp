@@ -111,6 +111,45 @@ TEST_CASE("a scatter among other operators is one kernel, between theirs") {
     for (auto const& kind : built_graph::kinds(e)) CHECK_FALSE(kind.starts_with("reference"));
 }
 
+TEST_CASE("a scatter works in place where nothing reads the data otherwise, and on a copy elsewhere") {
+    using namespace scatters_test;
+    enum reader { none, output, later, updates, rows, reshaped, piece, first_of_two, count };
+    for (int how = none; how < count; ++how) {
+        CAPTURE(how);
+        graph g;
+        graph_builder b{g};
+        random_stream r{5};
+        auto const t = b.add<ops::exp>(b.input(dtype::f32, {12, 64}, "x"));
+        auto const at = b.constant(chosen(r, dtype::i64, {12, 1}, 12), "at");
+        auto const u =
+            how == updates ? b.add<ops::reshape>({.shape = {12, 64}}, {t}) : b.input(dtype::f32, {12, 64}, "u");
+        // Read before, which does not matter; and by a gather that is made behind the scatter.
+        auto const before = b.add<ops::reduce_sum>({.axes = {1}}, {t});
+        auto const row = b.add<ops::gather>({}, {t, b.constant(chosen(r, dtype::i64, {7}, 12), "rows")});
+        auto const y = b.add<ops::scatter_nd>({}, {t, at, u});
+        auto const z = b.add<ops::scatter_nd>({.reduction = "add"}, {y, at, b.input(dtype::f32, {12, 64}, "v")});
+        std::vector<value_id> results{before, z};
+        if (how == output) results.push_back(t);
+        if (how == later) results.push_back(b.add<ops::mul>({}, {t, z}));
+        if (how == rows)
+            results.push_back(b.add<ops::mul>(
+                {}, {row, b.add<ops::gather>({}, {z, b.constant(chosen(r, dtype::i64, {7}, 12), "r")})}));
+        if (how == reshaped)
+            results.push_back(b.add<ops::mul>(
+                {}, {b.add<ops::reshape>({.shape = {768}}, {t}), b.add<ops::reshape>({.shape = {768}}, {z})}));
+        if (how == piece) results.push_back(b.add<ops::concat>({.axis = 0}, {t, z, t}));
+        if (how == first_of_two) results.push_back(b.add<ops::scatter_nd>({.reduction = "add"}, {t, at, z}));
+        g.set_outputs(results, {});
+        auto const e = built_graph::built(g);
+        CHECK(built_graph::error_of(g, e) < 1e-5);
+        std::ptrdiff_t in_place = 0;
+        for (auto const& s : e.steps())
+            if (auto const* const c = std::get_if<runtime::kernel_call>(&s.what))
+                if (auto const* const d = std::get_if<kernels::scatter_shape>(&*c->computes)) in_place += d->in_place;
+        CHECK(in_place == (how == none ? 2 : how == first_of_two ? 2 : 1));
+    }
+}
+
 TEST_CASE("a scatter of nothing is what it is scattered into") {
     using namespace scatters_test;
     for (auto const by_rows : {false, true}) {

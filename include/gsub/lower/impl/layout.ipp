@@ -19,10 +19,11 @@ public:
     layout_pass(kernel_graph g, isa const& isa) : s_(std::move(g), isa) {}
 
     kernel_graph run() {
-        for (auto& op : s_.in.ops) {
+        for (std::size_t i = 0; i < s_.in.ops.size(); ++i) {
+            auto& op = s_.in.ops[i];
             auto const results = op.results;
             auto const moves_nothing = std::holds_alternative<view_shape>(op.computes);
-            place(op);
+            place(op, i);
             if (moves_nothing) continue; // a change of layout, too, is made where it is read
             for (auto v : results)
                 if (!s_.is_view(v)) s_.settle(v);
@@ -35,9 +36,9 @@ public:
     }
 
 private:
-    void place(kernel_op& op) {
+    void place(kernel_op& op, std::size_t number) {
         std::visit(overloaded{
-                       [&](kernels::descriptor& d) { kernels_.place(op, d); },
+                       [&](kernels::descriptor& d) { kernels_.place(op, number, d); },
                        [&](view_shape const& v) { movements_.place(op, v); },
                        [&](concat_shape const& c) { movements_.place(op, c); },
                        [&](pad_shape const& p) { movements_.place(op, p); },

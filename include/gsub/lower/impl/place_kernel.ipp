@@ -41,7 +41,8 @@ class kernel_placement {
 public:
     explicit kernel_placement(value_storage<>& s) : s_(s) {}
 
-    void place(kernel_op& op, kernels::descriptor& d) {
+    /// Places the kernel that is operator `number`.
+    void place(kernel_op& op, std::size_t number, kernels::descriptor& d) {
         if (gathers_.take(op, d)) return;
         std::optional<kernel_value_id> channels_last; // where a result lies that is an image so
         // What reads views says how they lie.
@@ -82,10 +83,11 @@ public:
             op.results[0] = product_result(op.results[0], a->batch.size() + 2, a->m, a->n, a->y);
         } else if (channels_last) {
             op.results[0] = *channels_last;
+        } else if (auto* const scattered = std::get_if<kernels::scatter_shape>(&d)) {
+            place_scatter(op, number, *scattered);
         } else {
             for (auto& r : op.results) r = makes_blocks(op) ? s_.add_blocked(r) : s_.new_plain(r);
         }
-        if (auto* const s = std::get_if<kernels::scatter_shape>(&d)) place_scatter(op, *s);
         if (!kernels::chosen_by(d).empty()) {
             kernel_value flag{.name = "out of range", .type = tensor_type{dtype::i32, ints{1}}};
             flag.bytes = sizeof(std::int32_t);
@@ -97,9 +99,16 @@ public:
     }
 
 private:
-    // Many bytes are copied as bytes, which keep nothing in a cache, and the kernel works on the copy.
-    void place_scatter(kernel_op& op, kernels::scatter_shape& s) {
+    // Data that nothing reads later become the result. Of others, many bytes are copied as bytes, which keep nothing in
+    // a cache, and the kernel works on the copy.
+    void place_scatter(kernel_op& op, std::size_t number, kernels::scatter_shape& s) {
         constexpr std::size_t many = std::size_t{1} << 20;
+        if (s_.may_overwrite(op.operands[0].value, number)) {
+            op.results[0] = s_.set_plain(op.results[0], op.operands[0].value);
+            s.in_place = true;
+            return;
+        }
+        op.results[0] = s_.new_plain(op.results[0]);
         auto const bytes = s_.out.values[s_.index(op.results[0])].bytes;
         if (bytes < many) return;
         s_.add_op(op, runtime::copy_of(bytes), {op.operands[0].value}, {op.results[0]});

@@ -47,6 +47,7 @@ public:
         if (!std::ranges::all_of(s_.uses(y), [&](auto const u) { return takes(u, made); })) return false;
         for (auto const u : s_.uses(y)) ++choices_[u.op];
         if (!lies_in_rows(made.from)) static_cast<void>(s_.plain(made.from));
+        s_.shows(y, s_.storage_of(made.from)), s_.shows(y, s_.plain(made.integers));
         made.covers = std::move(op.covers);
         taken_.emplace(y, std::move(made));
         return true;

@@ -65,8 +65,16 @@ public:
     bool is_view(kernel_value_id v) const { return plain_[index(v)] < 0 && views_[index(v)].value >= 0; }
     bool is_plain(kernel_value_id v) const { return plain_[index(v)] >= 0; }
     // Says that a value is stored row-major there, or in blocks.
-    kernel_value_id set_plain(kernel_value_id v, kernel_value_id stored) { return plain_[index(v)] = stored; }
-    kernel_value_id set_blocked(kernel_value_id v, kernel_value_id stored) { return blocked_[index(v)] = stored; }
+    kernel_value_id set_plain(kernel_value_id v, kernel_value_id stored) { return plain_[index(v)] = shows(v, stored); }
+    kernel_value_id set_blocked(kernel_value_id v, kernel_value_id stored) {
+        return blocked_[index(v)] = shows(v, stored);
+    }
+    // Says that who reads a value reads what is stored there.
+    kernel_value_id shows(kernel_value_id v, kernel_value_id stored) {
+        shown_.resize(std::max(shown_.size(), index(stored) + 1));
+        shown_[index(stored)].push_back(v);
+        return stored;
+    }
     bool constant(kernel_value_id v) const { return in.values[index(v)].role == memory_role::constant; }
     std::size_t use_count(kernel_value_id v) const { return uses_[index(v)].size() + output_uses_[index(v)]; }
     // None yet where data decide its sizes.
@@ -86,7 +94,7 @@ public:
         v.block = block, v.bytes = bytes;
         return add_value(std::move(v));
     }
-    kernel_value_id new_plain(kernel_value_id v) { return plain_[index(v)] = add_temporary(v, bytes_of(type(v))); }
+    kernel_value_id new_plain(kernel_value_id v) { return set_plain(v, add_temporary(v, bytes_of(type(v)))); }
     std::size_t blocked_bytes(tensor_type const& t) const {
         auto const elements = blocked_layout{t.rank(), 1, isa.lanes()}.stored_elements(t.sizes());
         if (!elements) throw error{errors::memory_limit, format_text("too large in blocks: {}", to_string(t))};
@@ -103,11 +111,10 @@ public:
         return add_value(std::move(value));
     }
     kernel_value_id plain(kernel_value_id v) {
-        auto& found = plain_[index(v)];
-        if (found >= 0) return found;
-        if (constant(v)) return found = add_constant(v);
-        if (auto const& view = views_[index(v)]; view.value >= 0) return found = copied(v, view);
-        return found = converted(v, blocked_[index(v)], false);
+        if (auto const found = plain_[index(v)]; found >= 0) return found;
+        if (constant(v)) return set_plain(v, add_constant(v));
+        if (auto const& view = views_[index(v)]; view.value >= 0) return set_plain(v, copied(v, view));
+        return set_plain(v, converted(v, blocked_[index(v)], false));
     }
     // Puts what a kernel has made into the layout of its type, and nowhere else.
     void settle(kernel_value_id v) {
@@ -121,7 +128,7 @@ public:
     kernel_value_id blocked(kernel_value_id v) {
         if (blocked_[index(v)] < 0) {
             auto const made = converted(v, plain(v), true);
-            blocked_[index(v)] = made;
+            set_blocked(v, made);
         }
         return blocked_[index(v)];
     }
@@ -145,9 +152,20 @@ public:
         for (std::size_t d = 0; d < sizes.size(); ++d)
             same = same && (how.strides[d] == whole.strides[d] || sizes[d] == 1);
         if (same)
-            plain_[index(v)] = stored;
+            set_plain(v, stored);
         else
-            views_[index(v)] = {stored, std::move(how)};
+            views_[index(v)] = {shows(v, stored), std::move(how)};
+    }
+    // Whether an operator may write over what it reads as its first operand: memory of this run alone, which neither it
+    // nor any behind it reads otherwise.
+    bool may_overwrite(kernel_value_id stored, std::size_t op) const {
+        auto const& value = out.values[index(stored)];
+        if (value.role != memory_role::temporary || value.part_of >= 0 || value.block != 0) return false;
+        return std::ranges::all_of(shown_[index(stored)], [&](auto const v) {
+            return !is_output(v) && std::ranges::all_of(uses(v), [&](use_site u) {
+                return u.op < op || (u.op == op && u.operand == 0);
+            });
+        });
     }
     // A piece of a value that is stored in blocks.
     kernel_value part_of(kernel_value_id of, kernel_value_id whole, std::size_t offset) const {
@@ -250,6 +268,7 @@ private:
     std::vector<kernel_value_id> plain_, blocked_; // storage of each value; -1: none
     std::vector<stored_view> views_;
     std::vector<std::vector<use_site>> uses_;
+    std::vector<std::vector<kernel_value_id>> shown_; // values that are read at each stored one
     std::vector<std::size_t> output_uses_;
     std::vector<char> home_in_blocks_; // what types say
 };
