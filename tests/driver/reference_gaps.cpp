@@ -33,6 +33,20 @@ value_id product_by_constants(graph_builder& b) {
 
 } // namespace reference_gaps_test
 
+TEST_CASE("a network of halves has the kernels of one of f32, but for changes of type at its ends") {
+    using namespace gsub;
+    auto const kinds_of = [](dtype t) {
+        legal_graphs::graph_list l;
+        l.add("network", [=](auto& list) { return legal_graphs::residual_network(list, t); });
+        return built_graph::kinds(built_graph::built(l.take()[0].g));
+    };
+    auto const wide = kinds_of(dtype::f32), narrow = kinds_of(dtype::f16);
+    for (auto const* const kind : {"conv2d", "layout transform to blocks", "layout transform from blocks", "matmul"}) {
+        INFO(kind);
+        CHECK(std::ranges::count(narrow, kind) == std::ranges::count(wide, kind));
+    }
+    CHECK(narrow.size() <= wide.size() + 4);
+}
 TEST_CASE("products with vectors have kernels") {
     reference_gaps_test::has_kernels(R"(graph "" {
         %0 "a": f32[2,17,9] = input

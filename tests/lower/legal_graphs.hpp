@@ -198,10 +198,46 @@ inline void add_rest(graph_list& all) {
     });
 }
 
+/// A residual network of a floating type, of blocks of 32 channels.
+inline std::vector<value_id> residual_network(graph_list& l, dtype t) {
+    auto& b = l.to();
+    random_stream r{3};
+    auto const numbers = [&](ints const& dims, float around = 0) {
+        auto v = tensor::zeros(dtype::f32, dims);
+        fill_random(v, r = r.split(1));
+        for (auto& x : v.mutable_data<float>()) x = around + x / 16;
+        return b.constant(v.converted_to(t));
+    };
+    auto const normalised = [&](value_id x) {
+        return b.add<ops::batch_norm>({}, {x, numbers({32}, 1), numbers({32}), numbers({32}), numbers({32}, 1)});
+    };
+    auto const conv = [&](value_id x, std::int64_t from) {
+        attributes_of<ops::conv> same;
+        same.strides = same.dilations = {1, 1}, same.pads = {1, 1, 1, 1};
+        return b.add<ops::conv>(same, {x, numbers({32, from, 3, 3}), numbers({32})});
+    };
+    auto const x = b.add<ops::relu>(normalised(conv(l.bytes(t, {1, 3, 12, 12}), 3)));
+    attributes_of<ops::max_pool> halving;
+    halving.kernel_shape = halving.strides = {2, 2}, halving.dilations = {1, 1}, halving.pads = {0, 0, 0, 0};
+    auto const pooled = b.add<ops::max_pool>(halving, {x});
+    auto const inner = b.add<ops::hard_swish>(conv(pooled, 32));
+    auto const sum = b.add<ops::relu>(b.add<ops::add>(normalised(conv(inner, 32)), pooled));
+    auto const joined = b.add<ops::concat>({.axis = 1}, {sum, b.add<ops::neg>(pooled)});
+    auto const chosen = b.add<ops::where>(b.add<ops::less>(joined, numbers({1}, 100)), joined, numbers({1}));
+    auto const mean =
+        b.add<ops::reshape>(attributes_of<ops::reshape>::to({1, 64}), {b.add<ops::global_average_pool>(chosen)});
+    auto const logits = b.add<ops::gemm>({.transpose_b = true}, {mean, numbers({10, 64}), numbers({10})});
+    return {sum, b.add<ops::clip>({.min = -1, .max = 1}, {b.add<ops::mul>(logits, numbers({10}, 2))})};
+}
+inline void add_networks(graph_list& all) {
+    for (auto const t : {dtype::f16, dtype::bf16})
+        all.add("network of " + std::string{to_string(t)}, [=](graph_list& l) { return residual_network(l, t); });
+}
+
 /// All of them.
 inline std::vector<named_graph> all() {
     graph_list l;
-    add_quantization(l), add_products(l), add_rest(l);
+    add_quantization(l), add_products(l), add_rest(l), add_networks(l);
     return l.take();
 }
 

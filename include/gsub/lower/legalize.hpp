@@ -11,7 +11,8 @@
 namespace gsub {
 
 /// Replaces operators by what their rows say (`lowering<Op>::legalize`), and what stands for them likewise, where all
-/// types are static and row-major. What stands for a node has its group in `within`, unless that is empty, and its
+/// types are static and row-major; then arithmetic on halves that contractions have made goes on in f32, rounded to
+/// halves behind each operator. What stands for a node has its group in `within`, unless that is empty, and its
 /// names of a file. *Returns* whether anything was replaced. *Requires* a row for each operator of the graph's set.
 /// *Complexity* O(nodes + nodes added).
 GSUB_LAZY bool legalize(any_graph& g, std::span<lowering_row const> rows, std::vector<std::uint32_t>& within);

@@ -52,6 +52,7 @@ struct bitwise_and {};  ///< bits that both integers have
 struct bitwise_or {};   ///< bits that either integer has
 struct bitwise_xor {};  ///< bits that one integer has and the other has not
 struct cast {};         ///< conversion to another element type
+struct round_to {};     ///< x rounded to the numbers of a narrower floating type, in its own
 struct bit_cast {};     ///< the same bits as elements of another type of equal width
 } // namespace gsub::ops
 
@@ -275,6 +276,13 @@ struct op_traits<ops::cast> : detail::unary_traits {
         static constexpr field<attributes> fields[] = {{"to", &attributes::to}};
     };
 };
+/// What lowering makes of arithmetic on halves that goes on in f32; no file has it.
+template <>
+struct op_traits<ops::round_to> : detail::ordered_unary_traits {
+    static constexpr std::string_view name = "RoundTo", domain = "gsub";
+    static constexpr bool composite = true;
+    using attributes = op_traits<ops::cast>::attributes;
+};
 template <>
 struct op_traits<ops::bit_cast> : detail::unary_traits {
     static constexpr std::string_view name = "BitCast";
@@ -396,6 +404,10 @@ template <>
 struct infer_shape<ops::sum> : broadcast_inputs {};
 
 template <>
+struct decompose<ops::round_to> {
+    static value_id build(node_sink& sink, attributes_of<ops::round_to> const& a, std::span<value_id const> operands);
+};
+template <>
 struct decompose<ops::sum> {
     static value_id build(node_sink& sink, no_attributes const&, std::span<value_id const> operands);
 };
@@ -428,7 +440,7 @@ using math_ops =
                       ops::atanh, ops::neg, ops::abs, ops::reciprocal, ops::floor, ops::ceil, ops::round, ops::softplus,
                       ops::softsign, ops::add, ops::sub, ops::mul, ops::div, ops::pow, ops::sum, ops::hard_sigmoid,
                       ops::hard_swish, ops::leaky_relu, ops::elu, ops::gelu, ops::remainder, ops::bitwise_and,
-                      ops::bitwise_or, ops::bitwise_xor, ops::cast, ops::bit_cast>,
+                      ops::bitwise_or, ops::bitwise_xor, ops::cast, ops::round_to, ops::bit_cast>,
                logic_ops>;
 
 } // namespace gsub

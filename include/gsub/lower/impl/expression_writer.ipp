@@ -248,7 +248,8 @@ private:
     std::optional<scalar> translate(scalar_builder& b, any_graph const& g, node_id n, find_operand find) {
         if (g.result_count(n) != 1) return std::nullopt;
         auto const& type = g.type({n, 0});
-        if (!may_compute(type.element)) return std::nullopt;
+        auto const rounds = &g != &g_ && loop::computed_in(type.element) == dtype::f32; // a part, which is not stored
+        if (!may_compute(type.element) && !rounds) return std::nullopt;
         if (g.op(n).composite) return translate_parts(b, g, n, find);
         auto const reduces = g.is<ops::reduce_sum>(n) || g.is<ops::reduce_mean>(n) || g.is<ops::reduce_max>(n);
         // A part of a composite operator may be computed for more elements than it has, where it repeats.

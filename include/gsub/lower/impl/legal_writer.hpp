@@ -6,6 +6,7 @@
 #include <gsub/loop/scalar_op.hpp>
 #include <gsub/lower/lowering.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -13,6 +14,14 @@
 #include <utility>
 
 namespace gsub::detail {
+
+/// Whether all that a node reads and makes is static and row-major.
+[[nodiscard]] inline bool is_plain(any_graph const& g, node_id n) {
+    auto const plain = [&](value_id v) { return !v.valid() || (g.type(v).is_static() && g.type(v).layout.empty()); };
+    for (std::uint32_t port = 0; port < g.result_count(n); ++port)
+        if (!plain({n, port})) return false;
+    return std::ranges::all_of(g.operands(n), plain);
+}
 
 /// Writes the operators that stand for a node of static types.
 class legal_writer {

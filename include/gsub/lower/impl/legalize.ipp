@@ -1,23 +1,9 @@
 #pragma once
 
+#include <gsub/lower/impl/half_carrier.hpp>
 #include <gsub/lower/legalize.hpp>
 
-#include <algorithm>
-
 namespace gsub {
-
-namespace detail {
-
-// Whether all that a node reads and makes is static and row-major.
-GSUB_LAZY [[nodiscard]] bool is_plain(any_graph const& g, node_id n) {
-    auto const plain = [&](value_id v) { return !v.valid() || (g.type(v).is_static() && g.type(v).layout.empty()); };
-    for (std::uint32_t port = 0; port < g.result_count(n); ++port)
-        if (!plain({n, port})) return false;
-    auto const operands = g.operands(n);
-    return std::all_of(operands.begin(), operands.end(), plain);
-}
-
-} // namespace detail
 
 GSUB_LAZY_BODY bool legalize(any_graph& g, std::span<lowering_row const> rows, std::vector<std::uint32_t>& within) {
     auto changed = false;
@@ -42,8 +28,12 @@ GSUB_LAZY_BODY bool legalize(any_graph& g, std::span<lowering_row const> rows, s
         changed = true;
     }
     if (!changed) return false;
-    GSUB_ASSERT(g.sort(), "what stands for a node reads what the node reads");
-    g.erase_dead();
+    auto const settle = [&] {
+        GSUB_ASSERT(g.sort(), "what stands for a node reads what the node reads");
+        g.erase_dead();
+    };
+    settle();
+    if (detail::half_carrier{g, within}.run()) settle();
     return true;
 }
 

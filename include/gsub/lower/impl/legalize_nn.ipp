@@ -18,10 +18,20 @@ GSUB_LAZY [[nodiscard]] value_id normalized(legal_writer& w, value_id x, value_i
 GSUB_LAZY_BODY legal_values legalize_batch_norm(any_graph& g, node_id n) {
     legal_writer w{g, n};
     auto const x = w.operand(0);
-    auto by_constants = w.element(x) == dtype::f32; // what a kernel takes
-    for (std::size_t i = 1; i < 5; ++i)
-        by_constants = by_constants && g.constant(w.operand(i)) && w.element(w.operand(i)) == dtype::f32;
-    if (by_constants || w.sizes(x).size() < 2) return {};
+    auto by_constants = true, of_f32 = w.element(x) == dtype::f32; // what a kernel takes
+    for (std::size_t i = 1; i < 5; ++i) {
+        by_constants = by_constants && g.constant(w.operand(i));
+        of_f32 = of_f32 && w.element(w.operand(i)) == dtype::f32;
+    }
+    if ((by_constants && of_f32) || w.sizes(x).size() < 2) return {};
+    if (by_constants && loop::computed_in(w.element(x)) == dtype::f32) {
+        // The result of a convolution is rounded once, behind both.
+        auto const whole = g.is<ops::cast>(x.node) && g.use_count(x) == 1 && g.is<ops::conv>(g.operand(x.node, 0).node);
+        small_vector<value_id, 5> operands{whole ? g.operand(x.node, 0) : w.widened(x)};
+        for (std::size_t i = 1; i < 5; ++i) operands.push_back(w.cast(w.operand(i), dtype::f32));
+        auto const y = w.make_again<ops::batch_norm>({operands.data(), operands.size()});
+        return {w.cast(y, w.result_type().element)};
+    }
     auto const y = normalized(w, w.widened(x), w.widened(w.operand(3)), w.widened(w.operand(4)),
                               w.attributes<ops::batch_norm>().epsilon);
     return {w.cast(y, w.result_type().element)};

@@ -120,6 +120,12 @@ GSUB_INLINE void infer_shape<ops::bit_cast>::infer(infer_context& cx) {
     cx.result(0, t);
 }
 
+GSUB_INLINE value_id decompose<ops::round_to>::build(node_sink& sink, attributes_of<ops::round_to> const& a,
+                                                     std::span<value_id const> operands) {
+    auto const x = operands[0];
+    return sink.add<ops::cast>({.to = sink.type_of(x)->element}, {sink.add<ops::cast>({.to = a.to}, {x})});
+}
+
 GSUB_INLINE value_id decompose<ops::sum>::build(node_sink& sink, no_attributes const&,
                                                 std::span<value_id const> operands) {
     auto total = operands[0];
