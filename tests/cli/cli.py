@@ -69,9 +69,13 @@ def reshape_of_any_size():
 
 
 def npy(*values):
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
+    return npy_of("<f4", len(values), struct.pack(f"<{len(values)}f", *values))
+
+
+def npy_of(kind, count, data):
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({count},), }}"
     header += " " * (118 - len(header) - 1) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values)
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
 
 
 class Cli(unittest.TestCase):
@@ -976,6 +980,30 @@ class Cli(unittest.TestCase):
             done = subprocess.run(step, capture_output=True, text=True, cwd=self.at, timeout=300)
             self.assertEqual(done.returncode, 0, f"{step}\n{done.stdout}\n{done.stderr}")
         self.assertEqual(struct.unpack("<4f", (self.at / "y0.npy").read_bytes()[-16:]), (0, 2, 0, 0.5))
+
+    @unittest.skipUnless(shutil.which("cmake"), "needs CMake")
+    def test_the_program_of_a_compiled_model_reads_and_writes_all_element_types(self):
+        # ONNX's number of the type, NumPy's name of it.
+        kinds = [(11, "<f8"), (1, "<f4"), (10, "<f2"), (7, "<i8"), (6, "<i4"), (5, "<i2"), (3, "|i1"), (2, "|u1"), (13, "<u8"), (12, "<u4"),
+                 (4, "<u2"), (9, "|b1")]
+        graph = field(2, "g")
+        for i, (element, kind) in enumerate(kinds):
+            graph += field(1, field(1, f"x{i}") + field(2, f"y{i}") + field(4, "Identity"))
+            graph += field(11, declared(f"x{i}", element, 2)) + field(12, declared(f"y{i}", element, 2))
+            size = int(kind[2])
+            self.file(f"x{i}.npy", npy_of(kind, 2, bytes(size) + b"\1" + bytes(size - 1)))
+        self.file("m.onnx", field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13)))
+        self.gsub("compile", "m.onnx", "-o", "out", "--name", "net")
+        given = [f"x{i}.npy" for i in range(len(kinds))]
+        for step in (["cmake", "-G", "Ninja", "-S", "out", "-B", "build"], ["cmake", "--build", "build"],
+                     ["build/net_demo", "out/weights.bin", *given, "--save", "y"]):
+            done = subprocess.run(step, capture_output=True, text=True, cwd=self.at, timeout=300)
+            self.assertEqual(done.returncode, 0, f"{step}\n{done.stdout}\n{done.stderr}")
+        for i, (_, kind) in enumerate(kinds):
+            written = (self.at / f"y{i}.npy").read_bytes()
+            self.assertIn(f"'{kind}'".encode(), written)
+            size = 2 * int(kind[2])
+            self.assertEqual(written[-size:], (self.at / f"x{i}.npy").read_bytes()[-size:], kind)
 
     def test_compile_writes_a_folder_and_tells_what_is_in_it(self):
         done = self.gsub("--json", "j", "compile", DIGITS / "digits.onnx", "-o", "out", "--target", "x86-64-avx2", "--optimize")

@@ -13,7 +13,11 @@ inline constexpr char const* export_demo = R"text(/* Runs the model once or more
 #include <string.h>
 #include <time.h>
 
-static const char* const kinds[] = {"<f8", "<f4", "<f2", "", "<i8", "<i4", "<i2", "|i1", "|u1", "|b1"};
+/* NumPy's names of element types; it has no bf16. */
+static const char* const kinds[] = {
+    [@NAME@_F64] = "<f8", [@NAME@_F32] = "<f4", [@NAME@_F16] = "<f2", [@NAME@_BF16] = "",
+    [@NAME@_I64] = "<i8", [@NAME@_I32] = "<i4", [@NAME@_I16] = "<i2", [@NAME@_I8] = "|i1", [@NAME@_U8] = "|u1",
+    [@NAME@_U64] = "<u8", [@NAME@_U32] = "<u4", [@NAME@_U16] = "<u2", [@NAME@_BOOL] = "|b1"};
 
 static int fail(const char* what, const char* why) {
     fprintf(stderr, "%s: %s\n", what, why);
@@ -50,7 +54,7 @@ static int write_output(const char* prefix, size_t number, const @name@_tensor* 
     int good;
     if (snprintf(path, sizeof path, "%s%lu.npy", prefix, (unsigned long)number) >= (int)sizeof path)
         return fail(prefix, "too long");
-    /* NumPy has no bf16: those go out as 16-bit integers */
+    /* bf16 goes out as 16-bit integers */
     used = (size_t)sprintf(text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                            *kinds[t->dtype] ? kinds[t->dtype] : "<u2");
     for (i = 0; i < t->rank && used < 900; ++i) used += (size_t)sprintf(text + used, "%lld,", (long long)t->dims[i]);
