@@ -9,11 +9,11 @@ import pathlib
 import random
 import shutil
 import struct
-import subprocess
 import sys
 
-TOOLS = ("aarch64-linux-gnu-g++", "aarch64-linux-gnu-gcc", "qemu-aarch64", "cmake")
-TARGET = "aarch64-neon,cpu=neoverse-n1,threads=1"
+import cross_build
+from cross_build import NAME, TARGET, run
+
 # Options of the builder, seconds of static tuning.
 MODELS = {
     "mobilenet_v2": (["--image", 96], 3),
@@ -21,13 +21,7 @@ MODELS = {
     "bert_small": (["--layers", 2, "--hidden", 128, "--heads", 2, "--intermediate", 256, "--vocabulary", 100, "--sequence", 16], 0),
 }
 TYPES = {"<f4": "f", "<i8": "q", "<i4": "i"}
-
-
-def run(*command, **options):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.stdout
+NUMPY = {"f32": "<f4", "i64": "<i8", "i32": "<i4"}
 
 
 def write_npy(path, kind, shape, values):
@@ -46,15 +40,6 @@ def read_npy(path):
     return values
 
 
-def inputs_of(readme):
-    """(name, kind, shape) of each input, as the exported folder tells them."""
-    names = {"f32": "<f4", "i64": "<i8", "i32": "<i4"}
-    for line in readme.splitlines():
-        if line.startswith("input "):
-            kind, dims = line.split()[-1][:-1].split("[")
-            yield line.split('"')[1], names[kind], [int(d) for d in dims.split(",") if d]
-
-
 def check(gsub, scratch, name):
     builder, seconds = MODELS[name]
     folder = scratch / name
@@ -67,20 +52,18 @@ def check(gsub, scratch, name):
         run(gsub, "-q", "tune", model, "--method", "static", "--target", TARGET, "--budget", seconds, "--records", folder / "records",
             "--no-check")
         records = ["--records", folder / "records"]
-    run(gsub, "-q", "compile", model, "-o", out, "--name", "net", "--target", TARGET, *records)
-    run("cmake", "-S", out, "-B", out / "build", "-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64",
-        "-DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc", "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++", "-DCMAKE_EXE_LINKER_FLAGS=-static")
-    run("cmake", "--build", out / "build", "-j", 2)
+    run(gsub, "-q", "compile", model, "-o", out, "--name", NAME, "--target", TARGET, *records)
+    cross_build.build(out, 2)
     stream, files, given = random.Random(name), [], []
-    for i, (own, kind, shape) in enumerate(inputs_of((out / "README.txt").read_text())):
+    for i, (own, kind, shape) in enumerate(cross_build.inputs_of(out)):
         count = 1
         for d in shape:
             count *= d
-        values = [stream.gauss(0, 1) for _ in range(count)] if kind == "<f4" else [stream.randrange(2) for _ in range(count)]
+        values = [stream.gauss(0, 1) for _ in range(count)] if kind == "f32" else [stream.randrange(2) for _ in range(count)]
         files.append(folder / f"x{i}.npy")
-        write_npy(files[-1], kind, shape, values)
+        write_npy(files[-1], NUMPY[kind], shape, values)
         given += ["--input", f"{own}={files[-1]}"]
-    run("qemu-aarch64", out / "build" / "net_demo", out / "weights.bin", *files, "--save", folder / "got_")
+    cross_build.emulate(out, files, folder / "got_")
     run(gsub, "-q", "run", model, "--backend", "reference", "--output-dir", folder, *given)
     worst, outputs = 0.0, sorted(folder.glob("output_*.npy"))
     if not outputs:
@@ -101,11 +84,14 @@ def main():
     parser.add_argument("scratch", type=pathlib.Path)
     parser.add_argument("--models", default=",".join(MODELS))
     options = parser.parse_args()
-    for tool in TOOLS:
-        if not shutil.which(tool):
-            print(f"skipped: there is no {tool}")
-            return 77
-    return 0 if all([check(options.gsub, options.scratch, name) for name in options.models.split(",")]) else 1
+    if tool := cross_build.missing_tool():
+        print(f"skipped: there is no {tool}")
+        return 77
+    try:
+        return 0 if all([check(options.gsub, options.scratch, name) for name in options.models.split(",")]) else 1
+    except cross_build.CommandFailed as failure:
+        print(failure)
+        return 1
 
 
 sys.exit(main())
