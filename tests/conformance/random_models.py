@@ -1,15 +1,21 @@
-"""Random models against ONNX Runtime: random_models.py GSUB [--first-seed N] [--count N] [--ways A,B,...] [--scratch DIR] [--keep]
+"""Random models against ONNX Runtime:
+random_models.py GSUB [--first-seed N] [--count N] [--cross | --ways A,B,...] [--jobs N] [--scratch DIR] [--keep]
 
 Each seed makes a valid model (random_recipes.py), which is computed by the reference evaluator and by generated kernels for AVX2
 and AVX-512: without passes, with those of a build, and with a random list in a random order. A search rewrites it too,
 and what it writes is computed by gsub and by ONNX Runtime. All must equal what ONNX Runtime computes of the model, not
 optimized; where that refuses a model, onnx's reference evaluator. A refusal by gsub, exit code 3, is listed and no failure.
+
+--cross: in place of all that each model is exported ahead of time for AArch64, with these three choices of passes, built by
+Debian's cross compiler and run under qemu. Ends with 77 where a tool is missing.
 """
 import argparse
 import collections
+import concurrent.futures
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +23,8 @@ import tempfile
 import numpy as np
 import onnx
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+import cross_build
 from random_builder import CONDITION, computed, distance
 from random_recipes import random_model
 
@@ -28,7 +36,10 @@ BACKENDS = {
     "avx2": ["--backend", "simd", "--target", "x86-64-avx2"],
     "avx512": ["--backend", "simd", "--target", "x86-64-avx512"],
 }
-WAYS = [f"{b}-{passes}" for b in BACKENDS for passes in ("off", "on", "random")] + ["search", "rewritten"]
+CHOICES = ("off", "on", "random")
+WAYS = [f"{b}-{passes}" for b in BACKENDS for passes in CHOICES] + ["search", "rewritten"]
+EXPORTED = "neon"
+CROSS_WAYS = [f"{EXPORTED}-{passes}" for passes in CHOICES]
 # Not among these: passes that change precision or outputs. Of pairs, the first must come before the second, or both must not meet.
 PASSES = [
     "alter-op-layout", "dead-code-elimination", "defuse-ops", "fuse-ops", "backward-fold-scale-axis", "forward-fold-scale-axis",
@@ -92,9 +103,28 @@ class Trial:
             raise Failure(f"exit code {done.returncode}: {told}")
 
     def run(self, model, *options):
+        self.forget_outputs()
+        self.call("run", model, "--output-dir", self.scratch, *self.arguments, *options)
+        return self.outputs()
+
+    def run_exported(self, *options):
+        """The outputs of the model's sources for AArch64, on an emulated processor."""
+        self.forget_outputs()
+        sources = self.scratch / "sources"
+        self.call("compile", self.model, "-o", sources, "--name", cross_build.NAME, "--target", cross_build.TARGET, *options)
+        files = [self.scratch / f"{name}.npy" for name, _, _ in cross_build.inputs_of(sources)]
+        try:
+            cross_build.build(sources, 1)
+            cross_build.emulate(sources, files, self.scratch / "output_")
+        except cross_build.CommandFailed as failed:
+            raise Failure(" ".join(str(failed).split())) from None
+        return self.outputs()
+
+    def forget_outputs(self):
         for old in self.scratch.glob("output_*.npy"):
             old.unlink()
-        self.call("run", model, "--output-dir", self.scratch, *self.arguments, *options)
+
+    def outputs(self):
         return [np.load(self.scratch / f"output_{i}.npy") for i in range(len(self.expected))]
 
     def compare(self, what, outputs, least=0.0):
@@ -118,12 +148,15 @@ class Trial:
             self.check_file(better, FAST_MATH if "fast-math" in chosen else 0.0)
         elif passes == "random":
             chosen = random_passes(f"{backend} {self.seed}")
-            self.compare("", self.run(self.model, *BACKENDS[backend], "--passes", ", ".join(chosen)), FAST_MATH if "fast-math" in chosen else 0.0)
+            self.compare("", self.outputs_by(backend, "--passes", ", ".join(chosen)), FAST_MATH if "fast-math" in chosen else 0.0)
         else:
             of_list = {"off": "none", "on": "default"}[passes]
             # A build runs its passes without being asked.
             options = [] if backend != "reference" and passes == "on" else ["--passes", of_list]
-            self.compare("", self.run(self.model, *BACKENDS[backend], *options))
+            self.compare("", self.outputs_by(backend, *options))
+
+    def outputs_by(self, backend, *passes):
+        return self.run_exported(*passes) if backend == EXPORTED else self.run(self.model, *BACKENDS[backend], *passes)
 
     def check_file(self, path, least=0.0):
         """A file that gsub wrote is valid and means the same to others."""
@@ -141,41 +174,73 @@ def short(array):
     return f"{array.dtype}{list(array.shape)} {array.ravel()[:4]}"
 
 
+def without_nodes(told):
+    """What a refusal says without the names of nodes, each problem once."""
+    told = re.sub(r' \(node "[^"]*"\)', "", " ".join(told.split()))
+    problems = re.findall(r"error\[.*?(?= error\[|$)", told)
+    return "; ".join(sorted(set(problems))) or told
+
+
+def first_line(problem):
+    return next(iter(str(problem).strip().splitlines()), "")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("gsub")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40)
-    parser.add_argument("--ways", default=",".join(WAYS))
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--ways", default=",".join(WAYS))
+    ways.add_argument("--cross", dest="ways", action="store_const", const=",".join(CROSS_WAYS), help=f"--ways {','.join(CROSS_WAYS)}")
+    parser.add_argument("--jobs", type=int, default=1, help="models at a time (1)")
     parser.add_argument("--scratch", help="folder for files (a temporary one)")
     parser.add_argument("--keep", action="store_true", help="keep the models that fail, in the scratch folder")
     options = parser.parse_args()
+    options.ways = options.ways.split(",")
+    if set(options.ways) & set(CROSS_WAYS) and (tool := cross_build.missing_tool()):
+        print(f"skipped: there is no {tool}")
+        return 77
     with tempfile.TemporaryDirectory() as temporary:
         return try_all(options, pathlib.Path(options.scratch or temporary))
+
+
+def follow_all(options, scratch, seed):
+    """The seed's trial, and of each way a `Refusal`, another exception, or None where the outputs are equal."""
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        trial = Trial(options.gsub, seed, pathlib.Path(folder))
+
+        def followed(way):
+            try:
+                trial.follow(way)
+            except Exception as problem:
+                return problem
+            return None
+
+        return trial, [(way, followed(way)) for way in options.ways]
 
 
 def try_all(options, scratch):
     failures, operators, nodes, by_reference, runs = 0, collections.Counter(), 0, 0, 0
     refusals = collections.Counter()
-    for seed in range(options.first_seed, options.first_seed + options.count):
-        folder = scratch / "now"
-        folder.mkdir(parents=True, exist_ok=True)
-        trial = Trial(options.gsub, seed, folder)
-        nodes += len(trial.made.proto.graph.node)
-        operators.update(trial.made.operators())
-        by_reference += not trial.by_runtime
-        for way in options.ways.split(","):
-            try:
-                trial.follow(way)
-                runs += 1
-            except Refusal as refusal:
-                refusals[way, str(refusal)] += 1
-            except Exception as failure:
-                failures += 1
-                reason = failure if isinstance(failure, Failure) else f"{type(failure).__name__}: {str(failure).strip().splitlines()[0]}"
-                print(f"FAILED: seed {seed}, {way}{trial.passes_of(way)}: {reason}", flush=True)
-                if options.keep:
-                    onnx.save(trial.made.proto, scratch / f"{seed}.onnx")
+    scratch.mkdir(parents=True, exist_ok=True)
+    seeds = range(options.first_seed, options.first_seed + options.count)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for trial, ways in pool.map(lambda seed: follow_all(options, scratch, seed), seeds):
+            nodes += len(trial.made.proto.graph.node)
+            operators.update(trial.made.operators())
+            by_reference += not trial.by_runtime
+            for way, outcome in ways:
+                if outcome is None:
+                    runs += 1
+                elif isinstance(outcome, Refusal):
+                    refusals[way, without_nodes(str(outcome))] += 1
+                else:
+                    failures += 1
+                    reason = outcome if isinstance(outcome, Failure) else f"{type(outcome).__name__}: {first_line(outcome)}"
+                    print(f"FAILED: seed {trial.seed}, {way}{trial.passes_of(way)}: {reason}", flush=True)
+                    if options.keep:
+                        onnx.save(trial.made.proto, scratch / f"{trial.seed}.onnx")
     for (way, reason), count in refusals.most_common():
         print(f"refused {count} times, {way}: {reason}")
     print(f"{options.count} models, {nodes} nodes, {len(operators)} operator types, {by_reference} that ONNX Runtime refuses; "
