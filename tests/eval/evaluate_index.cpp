@@ -220,41 +220,157 @@ TEST_CASE("of many elements the greatest are those that a sort puts first, in ro
             }
 }
 
-TEST_CASE("of many boxes those are kept that overlap none before them") {
-    random_stream r{6};
-    constexpr std::int64_t count = 400;
-    auto boxes = tensor::uninitialized(dtype::f32, ints{1, count, 4});
-    auto scores = tensor::uninitialized(dtype::f32, ints{1, 1, count});
-    auto const b = boxes.mutable_data<float>(), s = scores.mutable_data<float>();
-    for (std::size_t i = 0; i < count; ++i) {
-        for (std::size_t d = 0; d < 2; ++d) {
-            b[4 * i + d] = static_cast<float>(r.uniform(0, 100));
-            b[4 * i + d + 2] = b[4 * i + d] + static_cast<float>(r.uniform(0, 12));
-        }
-        s[i] = static_cast<float>(r.below(60));
-    }
-    std::vector<std::size_t> order(count), want;
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return s[i] > s[j]; });
-    auto const side = [&](std::size_t i, std::size_t j, std::size_t d) {
-        return std::min(b[4 * i + d + 2], b[4 * j + d + 2]) - std::max(b[4 * i + d], b[4 * j + d]);
+// Operands of a suppression, of which the last two may be left out.
+struct suppression {
+    bool center = false;
+    tensor boxes, scores, most, overlap, least;
+};
+
+// The rows that a suppression keeps, one box at a time as its definition says.
+template <class T>
+std::vector<std::int64_t> kept_by_definition(suppression const& of) {
+    struct sides {
+        T low[2], high[2], area;
     };
-    auto const area = [&](std::size_t i) { return side(i, i, 0) * side(i, i, 1); };
-    for (auto const i : order) {
-        if (!(s[i] > 3)) continue;
-        auto const kept = std::none_of(want.begin(), want.end(), [&](std::size_t j) {
-            if (!(side(i, j, 0) > 0 && side(i, j, 1) > 0)) return false;
-            auto const common = side(i, j, 0) * side(i, j, 1);
-            return common / (area(i) + area(j) - common) > 0.2f;
-        });
-        if (kept) want.push_back(i);
+    auto const number = [](tensor const& t, T otherwise) {
+        return t.element() == dtype::undefined ? otherwise : t.data<T>()[0];
+    };
+    auto const classes = static_cast<std::size_t>(of.scores.dims()[1]),
+               count = static_cast<std::size_t>(of.scores.dims()[2]);
+    auto const all = of.boxes.data<T>(), scores = of.scores.data<T>();
+    auto const overlap = number(of.overlap, 0);
+    std::vector<std::int64_t> rows;
+    for (std::size_t part = 0; part < scores.size() / count; ++part) {
+        auto const b = all.subspan(part / classes * 4 * count), s = scores.subspan(part * count, count);
+        std::vector<std::size_t> order;
+        for (std::size_t i = 0; i < count; ++i)
+            if (of.least.element() == dtype::undefined || s[i] > number(of.least, 0)) order.push_back(i);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t i, std::size_t j) { return gsub::detail::ranks_before(s[i], s[j], true); });
+        std::vector<sides> kept;
+        for (auto const i : order) {
+            if (static_cast<std::int64_t>(kept.size()) >= of.most.data<std::int64_t>()[0]) break;
+            sides x{};
+            for (std::size_t d = 0; d < 2; ++d) {
+                auto const p = b[4 * i + d], q = b[4 * i + d + 2];
+                x.low[d] = of.center ? p - q / 2 : std::min(p, q);
+                x.high[d] = of.center ? p + q / 2 : std::max(p, q);
+            }
+            x.area = (x.high[0] - x.low[0]) * (x.high[1] - x.low[1]);
+            auto const overlaps = [&](sides const& y) {
+                auto const side = [&](int d) { return std::min(x.high[d], y.high[d]) - std::max(x.low[d], y.low[d]); };
+                auto const common = side(0) * side(1), together = x.area + y.area - common;
+                return x.area > 0 && y.area > 0 && side(0) > 0 && side(1) > 0 && together > 0 &&
+                       common / together > overlap;
+            };
+            if (std::any_of(kept.begin(), kept.end(), overlaps)) continue;
+            kept.push_back(x);
+            for (auto const v : {part / classes, part % classes, i}) rows.push_back(static_cast<std::int64_t>(v));
+        }
     }
-    REQUIRE(want.size() > 40);
+    return rows;
+}
+
+template <class T>
+void check_kept(suppression const& of) {
     auto const found =
-        one<ops::non_max_suppression>({}, {boxes, scores, places({1}, {count}), f32({1}, {0.2f}), f32({1}, {3})});
-    REQUIRE(found.dims()[0] == static_cast<std::int64_t>(want.size()));
-    for (std::size_t i = 0; i < want.size(); ++i)
-        CHECK(found.data<std::int64_t>()[3 * i + 2] == static_cast<std::int64_t>(want[i]));
+        one<ops::non_max_suppression>({.center = of.center}, {of.boxes, of.scores, of.most, of.overlap, of.least});
+    auto const rows = found.data<std::int64_t>();
+    CHECK(std::vector<std::int64_t>(rows.begin(), rows.end()) == kept_by_definition<T>(of));
+}
+
+// Boxes of sides up to a size whose places are spread over 100, and scores from 0 to 1, of so many different ones.
+template <class T>
+suppression random_suppression(random_stream& r, std::int64_t images, std::int64_t classes, std::int64_t count,
+                               double size, std::uint64_t different) {
+    suppression s;
+    s.boxes = tensor::uninitialized(dtype_of<T>, ints{images, count, 4});
+    s.scores = tensor::uninitialized(dtype_of<T>, ints{images, classes, count});
+    s.most = places({1}, {100});
+    auto const b = s.boxes.mutable_data<T>();
+    for (std::size_t i = 0; i < b.size(); ++i)
+        b[i] = static_cast<T>(i % 4 < 2 ? r.uniform(0, 100) : static_cast<double>(b[i - 2]) + r.uniform(0, size));
+    for (auto& v : s.scores.mutable_data<T>()) v = static_cast<T>(r.below(different)) / static_cast<T>(different);
+    return s;
+}
+
+TEST_CASE("boxes are kept as the definition says, for numbers of all kinds", "[property]") {
+    constexpr auto nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity(),
+                   tiny = std::numeric_limits<float>::denorm_min(), most = std::numeric_limits<float>::max();
+    constexpr float odd[] = {nan, -nan, inf, -inf, 0, -0.0f, tiny, -tiny, most, -most, 0.5f, 1};
+    random_stream r{7};
+    auto const one_of = [&](auto const& values) { return values[r.below(std::size(values))]; };
+    for (int i = 0; i < 300; ++i) {
+        constexpr std::int64_t counts[] = {1, 7, 8, 31, 33, 200, 1100};
+        auto s = random_suppression<float>(r, 1 + static_cast<std::int64_t>(r.below(2)),
+                                           1 + static_cast<std::int64_t>(r.below(3)), one_of(counts),
+                                           r.below(2) == 0 ? 30 : 500, r.below(2) == 0 ? 5 : 1'000'000);
+        s.center = r.below(2) == 0;
+        constexpr std::int64_t mosts[] = {0, 1, 4, 100, std::numeric_limits<std::int64_t>::max()};
+        s.most = places({1}, {one_of(mosts)});
+        constexpr float overlaps[] = {0, 0.3f, 0.9f, 1, -1, nan};
+        if (r.below(4) != 0) s.overlap = f32({1}, {one_of(overlaps)});
+        constexpr float leasts[] = {0, -0.0f, 0.2f, 0.5f, 0.99f, nan, inf, -inf};
+        if (r.below(3) != 0) s.least = f32({1}, {one_of(leasts)});
+        if (r.below(2) == 0)
+            for (auto& v : s.scores.mutable_data<float>())
+                if (r.below(6) == 0) v = one_of(odd);
+        if (r.below(2) == 0)
+            for (auto& v : s.boxes.mutable_data<float>())
+                if (r.below(40) == 0) v = one_of(odd);
+        CAPTURE(i, to_string(s.scores.type()), s.center);
+        check_kept<float>(s);
+    }
+}
+
+TEST_CASE("boxes are kept in double precision where they are given in it") {
+    random_stream r{8};
+    for (std::int64_t const count : {20, 700}) {
+        auto s = random_suppression<double>(r, 2, 2, count, 40, 1'000'000'000);
+        auto const scores = s.scores.mutable_data<double>();
+        for (std::size_t i = 0; i + 1 < scores.size(); i += 2)
+            scores[i + 1] = scores[i] + 1e-12; // one number as floats
+        s.overlap = tensor::from<double>({1}, {0.4});
+        check_kept<double>(s);
+        s.least = tensor::from<double>({1}, {0.7});
+        check_kept<double>(s);
+    }
+}
+
+TEST_CASE("boxes are looked at down to the last, where nearly all overlap better ones") {
+    random_stream r{9};
+    for (auto const different : {1u, 40u, 1'000'000u})
+        for (std::int64_t const most : {3, 100}) {
+            CAPTURE(different, most);
+            auto s = random_suppression<float>(r, 1, 2, 5000, 0, different);
+            for (auto& v : s.boxes.mutable_data<float>()) v = static_cast<float>(r.uniform(0, 1));
+            auto const b = s.boxes.mutable_data<float>();
+            for (std::size_t i = 2; i < b.size(); i += 4) b[i] += 10, b[i + 1] += 10;
+            s.most = places({1}, {most});
+            s.overlap = f32({1}, {0.5f});
+            check_kept<float>(s);
+            // The worst box of the second class stands apart.
+            auto const scores = s.scores.mutable_data<float>();
+            scores[scores.size() - 1] = -1;
+            for (std::size_t d = 0; d < 4; ++d) b[b.size() - 4 + d] += 1000;
+            check_kept<float>(s);
+            s.least = f32({1}, {0.3f});
+            check_kept<float>(s);
+        }
+}
+
+TEST_CASE("boxes are kept by the best scores wherever these stand") {
+    random_stream r{10};
+    for (auto const rising : {false, true}) {
+        auto s = random_suppression<float>(r, 1, 1, 4000, 10, 1'000'000);
+        auto const scores = s.scores.mutable_data<float>();
+        std::sort(scores.begin(), scores.end());
+        if (!rising) std::reverse(scores.begin(), scores.end());
+        s.overlap = f32({1}, {0.1f});
+        check_kept<float>(s);
+        for (std::size_t i = 0; i < scores.size(); i += 17) scores[i] = rising ? -1.0f : 2.0f; // a sample misleads
+        check_kept<float>(s);
+    }
 }
 
 TEST_CASE("of boxes that overlap the better one stays") {
@@ -284,6 +400,9 @@ TEST_CASE("of boxes that overlap the better one stays") {
     CHECK(same(of(f32({1, 2, 4}, {0, 0, 1, 1, 0, 0, 1, 1}), f32({1, 2, 2}, {5, 5, 1, 2}), 9, 0.5f, 0),
                places({2, 3}, {0, 0, 0, 0, 1, 1})));
     CHECK(of(f32({1, 2, 4}, {0, 0, 0, 1, 0, 0, 0, 1}), f32({1, 1, 2}, {1, 1}), 9, 0, 0).dims()[0] == 2);
+    auto const small = f32({1, 2, 4}, {0, 0, 1e-30f, 1e-30f, 0, 0, 1, 1}); // an area that is rounded to 0
+    CHECK(of(small, f32({1, 1, 2}, {1, 2}), 9, -1, 0).dims()[0] == 2);
+    CHECK(of(small, f32({1, 1, 2}, {2, 1}), 9, -1, 0).dims()[0] == 2);
     CHECK(same(of(f32({2, 1, 4}, {0, 0, 1, 1, 0, 0, 1, 1}), f32({2, 1, 1}, {1, 2}), 9, 0.5f, 0),
                places({2, 3}, {0, 0, 0, 1, 0, 0})));
     CHECK(

@@ -7,7 +7,9 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 namespace gsub {
 
@@ -154,6 +156,132 @@ GSUB_INLINE void fill_vector(op_call_args& args, std::size_t port, std::span<std
     std::copy(values.begin(), values.end(), to.mutable_data<std::int64_t>().begin());
 }
 
+struct scored_box {
+    std::uint64_t score; // in the order of scores
+    std::size_t box;
+};
+// Sorts boxes from the greatest score down; equal ones keep their order. No branch depends on a score.
+GSUB_INLINE void sort_by_score(std::vector<scored_box>& all, std::vector<scored_box>& room) {
+    room.resize(all.size());
+    if (all.size() < 32) {
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            std::size_t place = 0;
+            for (std::size_t k = 0; k < i; ++k) place += all[k].score >= all[i].score;
+            for (auto k = i + 1; k < all.size(); ++k) place += all[k].score > all[i].score;
+            room[place] = all[i];
+        }
+        return all.swap(room);
+    }
+    std::uint64_t differ = 0;
+    for (auto const& b : all) differ |= b.score ^ all[0].score;
+    auto const end = static_cast<int>(std::bit_width(differ));
+    for (auto bit = std::countr_zero(differ); bit < end; bit += 8) { // a byte at a time, the least one first
+        std::array<std::size_t, 256> place{};
+        auto const byte = [bit](scored_box const& b) { return ~b.score >> bit & 255; };
+        for (auto const& b : all) ++place[byte(b)];
+        std::exclusive_scan(place.begin(), place.end(), place.begin(), std::size_t{0});
+        for (auto const& b : all) room[place[byte(b)]++] = b;
+        all.swap(room);
+    }
+}
+
+// The boxes of a class from the greatest score down: NaN are the greatest, and of equal scores the first box comes
+// first. Few are asked for of many, so that they are sorted batch by batch. No branch depends on one score of many: a
+// processor could not foresee it.
+template <class T>
+class candidate_queue {
+public:
+    // Those of scores greater than `least`, all where there is none; about `asked` of them will be asked for.
+    candidate_queue(std::span<T const> scores, std::optional<T> least, std::size_t asked)
+        : scores_(scores),
+          least_(least.value_or(-infinity)),
+          floor_(least ? ordered_word(*least) : ordered_word(-infinity) - 1),
+          ceiling_(ordered_word(least ? infinity : std::numeric_limits<T>::quiet_NaN())) {
+        asked = std::max<std::size_t>(asked, 96);
+        if (asked >= scores.size() / 2) return; // all are one batch
+        auto const step = asked / sampled_ | 1; // odd, so that it meets all columns of a grid
+        sample_.resize(scores.size() / step + 1);
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < scores.size(); i += step) {
+            sample_[count] = scores[i];
+            count += !(scores[i] < least_);
+        }
+        sample_.resize(count);
+    }
+
+    // The next box, if one is left.
+    std::optional<std::size_t> next() {
+        while (at_ == batch_.size()) {
+            if (floor_ >= ceiling_) return std::nullopt;
+            fill(lowest_of_batch());
+            at_ = 0;
+        }
+        return batch_[at_++].box;
+    }
+
+private:
+    static constexpr auto infinity = std::numeric_limits<T>::infinity();
+    // The score that the boxes of the next batch reach, by a sample of all scores. Each batch doubles the number of
+    // boxes that were in one.
+    T lowest_of_batch() {
+        if (sample_.size() <= sampled_) return least_;
+        auto const end = sample_.begin() + static_cast<std::ptrdiff_t>(sampled_);
+        std::partial_sort(sample_.begin(), end, sample_.end(), [](T a, T b) { return ranks_before(a, b, true); });
+        sampled_ *= 2;
+        return end[-1];
+    }
+    // The boxes that are left and whose scores reach one, in order.
+    void fill(T lowest) {
+        auto const below = std::max(floor_, ordered_word(lowest) - 1);
+        auto const count = find(lowest);
+        batch_.resize(count);
+        std::size_t left = 0;
+        for (std::size_t k = 0; k < count; ++k) {
+            auto const score = ordered_word(scores_[found_[k]]);
+            batch_[left] = {score, found_[k]};
+            left += score > below && score <= ceiling_;
+        }
+        batch_.resize(left);
+        sort_by_score(batch_, room_);
+        ceiling_ = below;
+    }
+    // Finds the boxes whose scores are not less than one, and tells how many. Few groups of scores hold such, and are
+    // found first.
+    std::size_t find(T lowest) {
+        constexpr std::size_t group = 8, wide = 32;
+        auto const size = scores_.size();
+        std::vector<std::size_t> groups(size / group + 1);
+        std::size_t holding = 0, count = 0, i = 0;
+        for (; i + wide <= size; i += wide) {
+            std::array<std::uint8_t, wide> reach;
+            for (std::size_t k = 0; k < wide; ++k) reach[k] = !(scores_[i + k] < lowest);
+            auto const any = std::bit_cast<std::array<std::uint64_t, wide / group>>(reach);
+            for (std::size_t k = 0; k < any.size(); ++k) {
+                groups[holding] = i + k * group;
+                holding += any[k] != 0;
+            }
+        }
+        found_.resize(holding * group + size - i);
+        auto const take = [&](std::size_t box) {
+            found_[count] = box;
+            count += !(scores_[box] < lowest);
+        };
+        for (auto const first : std::span{groups}.first(holding))
+            for (std::size_t k = 0; k < group; ++k) take(first + k);
+        for (; i < size; ++i) take(i);
+        return count;
+    }
+
+    std::span<T const> scores_;
+    T least_;
+    std::uint64_t floor_, ceiling_; // those left are above the one, and not above the other
+    std::vector<T> sample_;
+    std::size_t sampled_ = 12; // how many of the sample the batches hold, with the next one
+    std::vector<std::size_t> found_;
+    std::vector<scored_box> batch_, room_;
+    std::size_t at_ = 0;
+};
+
 // The numbers of a suppression, and what its boxes overlap.
 template <class T>
 class box_selector {
@@ -190,12 +318,15 @@ public:
                 kept[part] = select(boxes_.template data<T>().subspan(4 * image * count, 4 * count),
                                     scores_.template data<T>().subspan(part * count, count));
             });
+        std::size_t count = 0;
+        for (auto const& boxes : kept) count += boxes.size();
         std::vector<std::int64_t> rows;
-        for (std::size_t part = 0; part < parts; ++part)
-            for (auto const i : kept[part]) {
-                auto const at = static_cast<std::int64_t>(part);
-                rows.insert(rows.end(), {at / classes, at % classes, i});
-            }
+        rows.reserve(3 * count);
+        for (std::size_t part = 0; part < parts; ++part) {
+            auto const at = static_cast<std::int64_t>(part), image = at / classes, of = at % classes;
+            for (auto const i : kept[part])
+                for (auto const v : {image, of, i}) rows.push_back(v);
+        }
         return rows;
     }
 
@@ -213,29 +344,31 @@ private:
         c.area = (c.high[0] - c.low[0]) * (c.high[1] - c.low[1]);
         return c;
     }
-    // Boxes that are kept, a number of some of them side by side; those that fill up have no area.
+    // Boxes that are kept and have an area, a number of some of them side by side; points fill the last group up.
     class kept_boxes {
     public:
-        explicit kept_boxes(T most) : most_(most) {}
+        kept_boxes(T most, std::size_t count) : most_(most) { groups_.reserve((count + few - 1) / few); }
         void add(corners const& c) {
+            if (!(c.area > 0)) return;
             T const numbers[] = {c.low[0], c.low[1], c.high[0], c.high[1], c.area};
             if (count_ % few == 0) groups_.emplace_back();
             for (std::size_t i = 0; i < 5; ++i) groups_.back()[i][count_ % few] = numbers[i];
             ++count_;
         }
-        // Whether a box shares more than a part of what it and one of these cover.
+        // Whether a box shares more than a part of what it and one of these cover. What two share is not more than the
+        // area of one, and a point shares nothing.
         [[nodiscard]] bool overlap(corners const& a) const {
             if (!(a.area > 0)) return false;
             using mask = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>; // lanes as wide as numbers
             for (auto const& g : groups_) {
-                mask any = 0;
+                mask none = 1;
                 for (std::size_t i = 0; i < few; ++i) {
                     auto const height = lesser(a.high[0], g[2][i]) - greater(a.low[0], g[0][i]),
                                width = lesser(a.high[1], g[3][i]) - greater(a.low[1], g[1][i]);
                     auto const common = height * width, together = a.area + g[4][i] - common;
-                    any |= (height > 0) & (width > 0) & (g[4][i] > 0) & (together > 0) & (common / together > most_);
+                    none &= !((height > 0) & (width > 0) & (common / together > most_));
                 }
-                if (any) return true;
+                if (!none) return true;
             }
             return false;
         }
@@ -248,36 +381,20 @@ private:
         std::size_t count_ = 0;
         std::vector<std::array<std::array<T, few>, 5>> groups_;
     };
-    // The boxes of a class, from the greatest score down: few are looked at of many, so that a heap gives them.
+    // The boxes of a class that are kept, the best first.
     std::vector<std::int64_t> select(std::span<T const> boxes, std::span<T const> scores) const {
-        struct candidate {
-            std::uint64_t score; // in the order of scores
-            std::int64_t box;
-        };
-        std::vector<candidate> candidates;
-        std::vector<std::size_t> which(scores.size()); // without a branch: each second score may be too low
-        std::size_t count = 0;
-        for (std::size_t i = 0; i < scores.size(); ++i) {
-            which[count] = i;
-            count += !least_ || scores[i] > *least_;
-        }
-        candidates.reserve(count);
-        for (auto const i : std::span{which}.first(count))
-            candidates.push_back({ordered_word(scores[i]), static_cast<std::int64_t>(i)});
-        auto const after = [](candidate const& a, candidate const& b) { // of equal scores the first box comes first
-            return a.score != b.score ? a.score < b.score : a.box > b.box;
-        };
-        std::make_heap(candidates.begin(), candidates.end(), after);
+        auto const most = std::min(static_cast<std::size_t>(most_), scores.size());
+        candidate_queue<T> candidates{scores, least_, 2 * most}; // some overlap
         std::vector<std::int64_t> kept;
-        kept_boxes chosen{overlap_};
-        while (!candidates.empty() && static_cast<std::int64_t>(kept.size()) < most_) {
-            std::pop_heap(candidates.begin(), candidates.end(), after);
-            auto const i = candidates.back().box;
-            candidates.pop_back();
-            auto const mine = box(&boxes[static_cast<std::size_t>(4 * i)]);
+        kept.reserve(most);
+        kept_boxes chosen{overlap_, most};
+        while (kept.size() < most) {
+            auto const i = candidates.next();
+            if (!i) break;
+            auto const mine = box(&boxes[4 * *i]);
             if (chosen.overlap(mine)) continue;
             chosen.add(mine);
-            kept.push_back(i);
+            kept.push_back(static_cast<std::int64_t>(*i));
         }
         return kept;
     }
