@@ -47,6 +47,7 @@ private:
     static constexpr std::int64_t least_bytes = 1 << 14;  // of a piece of entries
     static constexpr std::int64_t compared_elements = 16; // that are moved while an integer is compared
     static constexpr std::int64_t least_columns = 64;     // of a piece of elements
+    static constexpr std::int64_t row_bytes = 256;        // of a piece of entries that are chosen whole
 
     [[nodiscard]] std::size_t axis() const { return static_cast<std::size_t>(s_.axis); }
     [[nodiscard]] std::int64_t entries() const { return s_.dims[axis()]; }
@@ -96,8 +97,12 @@ private:
         auto const step = lanes_ / std::gcd(inner_, lanes_); // entries that are whole vectors
         entries_ = std::min(entries(), up(up(entries(), pieces_), step) * step);
         pieces_ = up(entries(), entries_);
-        auto const columns = most(inner_ / least_columns);
-        if (rows_ || s_.dims.size() != axis() + 2 || columns <= pieces_) return;
+        if (s_.dims.size() != axis() + 2 || (rows_ && !s_.in_place)) return;
+        // What chooses for a whole entry is compared by no piece of columns: a processor cannot foresee what it gives.
+        auto const of_row =
+            rows_ ? std::max<std::int64_t>(row_bytes / static_cast<std::int64_t>(byte_size(type_)), 1) : least_columns;
+        auto const columns = most(inner_ / of_row);
+        if (columns <= (rows_ ? 1 : pieces_)) return;
         columns_ = up(up(inner_, columns), lanes_) * lanes_;
         pieces_ = 1, entries_ = entries();
     }
@@ -161,16 +166,19 @@ private:
         outside.push_back(plan.loop_of("piece"));
         std::vector<loop::variable> within{dimension(axis())};
         auto const last = s_.dims.size() - 1;
+        auto row = rows_ ? loop::variable{} : plan.loop_of("lane");
         for (auto d = axis() + 1; d < s_.dims.size(); ++d) {
-            if (rows_ && d == last) continue;
-            if (columns_ == 0) {
-                within.push_back(dimension(d));
-                continue;
+            auto here = dimension(d);
+            if (columns_ > 0) {
+                auto const [pieces, piece] = plan.split(here, columns_);
+                outside.push_back(pieces), here = piece;
             }
-            auto const [pieces, piece] = plan.split(dimension(d), columns_);
-            outside.push_back(pieces), within.push_back(piece);
+            if (rows_ && d == last)
+                row = here;
+            else
+                within.push_back(here);
         }
-        auto const [vectors, lane] = plan.split(rows_ ? dimension(last) : plan.loop_of("lane"), lanes_);
+        auto const [vectors, lane] = plan.split(row, lanes_);
         order = outside;
         order.insert(order.end(), within.begin(), within.end());
         order.insert(order.end(), {vectors, lane});
