@@ -32,6 +32,7 @@
 #include <gsub/lower/impl/match_conv.ipp>
 #include <gsub/lower/impl/place_kernel.ipp>
 #include <gsub/lower/impl/place_movement.ipp>
+#include <gsub/lower/impl/place_result.ipp>
 #include <gsub/lower/impl/row_gathers.ipp>
 #include <gsub/lower/impl/scalar_lowering.ipp>
 #include <gsub/lower/impl/schedule.ipp>

@@ -18,6 +18,7 @@ GSUB_LAZY [[nodiscard]] result<kernel_graph> layout_values(kernel_graph g, isa c
 #include <gsub/lower/impl/layout.ipp>
 #include <gsub/lower/impl/place_kernel.ipp>
 #include <gsub/lower/impl/place_movement.ipp>
+#include <gsub/lower/impl/place_result.ipp>
 #include <gsub/lower/impl/row_gathers.ipp>
 #include <gsub/lower/impl/value_storage.ipp>
 #endif

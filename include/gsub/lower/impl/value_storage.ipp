@@ -251,16 +251,6 @@ public:
         return to;
     }
 
-    // What a view over other dimensions shows of a value at `storage_of`, row-major.
-    kernel_value_id repeated(kernel_value_id v, ints const& dims, kernels::array_view const& how) {
-        auto const from = storage_of(v);
-        kernel_value made{.name = in.values[index(v)].name, .type = tensor_type{type(v).element, dims}};
-        made.bytes = bytes_of(made.type);
-        auto const to = add_value(std::move(made));
-        add_op(conversion_of(v), kernels::copied_view(type(v).element, dims, how), {from}, {to});
-        return to;
-    }
-
     kernel_graph in, out;
     gsub::isa const& isa;
 
