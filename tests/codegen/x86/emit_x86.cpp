@@ -12,10 +12,12 @@
 #include <gsub/codegen/x86/impl/sse_temporaries.hpp>
 #include <gsub/codegen/x86/impl/x86_encoder.hpp>
 #include <gsub/codegen/x86/instruction_stream.hpp>
+#include <gsub/ir/types/tensor.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -25,6 +27,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -507,6 +510,36 @@ TEST_CASE("numbers of f16 are read, computed in f32, rounded and stored, whole v
             CHECK(check_meaning(lower(plan.finish(), "k").value(), *isa));
         }
     }
+}
+
+TEST_CASE("numbers of f32 are rounded to halves between operations, bit by bit as tensors are") {
+    // Every exponent with the last bits around what is kept of either type, and what is no number.
+    std::vector<float> x;
+    for (std::uint32_t top = 0; top < 512; ++top)
+        for (std::uint32_t const kept : {0u, 1u, 2u, 3u, 0x3eu, 0x3ffu, 0x3u << 16, 0x7fu << 16})
+            for (std::uint32_t const rest :
+                 {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x2000u, 0x3000u, 0x7fffu, 0x8000u, 0x8001u})
+                x.push_back(std::bit_cast<float>(top << 23 | ((kept << 13 | rest) & 0x7fffff)));
+    auto const count = static_cast<std::int64_t>(x.size());
+    for (auto const* isa : sets())
+        for (auto const half : {dtype::bf16, dtype::f16}) {
+            if (half == dtype::f16 && isa == &isa::sse42) continue; // it has no instructions for them
+            CAPTURE(isa->name, to_string(half));
+            kernels::elementwise_op const ops[] = {{.op = loop::scalar_op::cast, .left = 0, .type = half},
+                                                   {.op = loop::scalar_op::cast, .left = 1, .type = dtype::f32}};
+            auto const k = lower(kernels::elementwise_nest(count, 1, ops, *isa), "rounded").value();
+            auto const made = emit_x86(k, *isa).value();
+            auto const got = function_errors::run(reinterpret_cast<codegen::kernel_function>(made.entry), k, x);
+            auto const want =
+                tensor::from(ints{count}, std::span<float const>{x}).converted_to(half).converted_to(dtype::f32);
+            std::size_t wrong = 0;
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                auto const a = got[i], b = want.data<float>()[i];
+                wrong +=
+                    std::isnan(b) ? !std::isnan(a) : std::bit_cast<std::uint32_t>(a) != std::bit_cast<std::uint32_t>(b);
+            }
+            CHECK(wrong == 0);
+        }
 }
 
 TEST_CASE("choices by conditions on numbers are what they are in text") {

@@ -16,8 +16,12 @@ GSUB_LAZY_BODY result<machine_code> emit_x86(kernel const& k, isa const& isa) {
     return capture([&] {
         auto p = detail::place_function(k, isa);
         // No target asks for F16C, which comes with AVX2 wherever anybody made it.
-        auto const halves = [](loop::buffer const& b) { return b.element == dtype::f16; };
-        if (std::ranges::any_of(k.buffers, halves) && !detail::converts_halves())
+        auto const halves = [](detail::machine_instruction const& i) {
+            using enum detail::machine_op;
+            return i.op == load_halves || i.op == store_halves ||
+                   (i.op == unary && i.function == detail::lane_function::to_half);
+        };
+        if (std::ranges::any_of(p.made.code, halves) && !detail::converts_halves())
             detail::not_in_machine_code("conversion of f16 on this machine");
         auto const made = std::make_shared<Xbyak::CodeGenerator>(std::size_t{1} << 14, Xbyak::AutoGrow);
         try {

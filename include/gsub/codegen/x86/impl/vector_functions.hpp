@@ -66,12 +66,11 @@ public:
 
     /// Defines the numbers of a function, here.
     void define_numbers(loop::scalar_op op) {
-        auto const before = to_.code.size();
-        auto const known = numbers_;
-        write(op, -1, to_.vectors++);
-        to_.code.resize(before);
-        for (auto const& [bits, value] : numbers_)
-            if (!known.contains(bits)) add({.op = machine_op::splat, .result = value, .immediate = bits});
+        define([&](std::int32_t x) { write(op, -1, x); });
+    }
+    /// Defines the numbers of `write_rounding`, here.
+    void define_rounding() {
+        define([&](std::int32_t x) { write_rounding(-1, x); });
     }
 
     /// `result` = the function of `x`. *Requires* `knows(op)`, and its numbers.
@@ -87,9 +86,31 @@ public:
         to_.code.back().result = result; // of the last instruction
     }
 
+    /// `result` = the number of bf16 that is nearest to `x`, ties to even. *Requires* its numbers.
+    void write_rounding(std::int32_t result, std::int32_t x) {
+        // The last bit that is kept as an integer: 0 or 1 beyond the bits of 2^23.
+        auto const kept = unary(lane_function::from_integer, binary(lane_function::and_bits, x, number_of(0x10000)));
+        auto const odd = fused(lane_function::add, kept, number(0x1p-16f), number(0x1p23f));
+        auto const half = number_of(0x7fff - std::bit_cast<std::uint32_t>(0x1p23f));
+        auto const sum = binary(lane_function::add_bits, binary(lane_function::add_bits, x, odd), half);
+        auto const y = binary(lane_function::and_bits, sum, number_of(0xffff0000));
+        blend(lane_function::less, unary(lane_function::absolute, x), infinity, y, x); // NaN as it is
+        to_.code.back().result = result;
+    }
+
 private:
     static constexpr float infinity = std::numeric_limits<float>::infinity();
 
+    // Defines the numbers of what `f` writes.
+    template <class F>
+    void define(F&& f) {
+        auto const before = to_.code.size();
+        auto const known = numbers_;
+        f(to_.vectors++);
+        to_.code.resize(before);
+        for (auto const& [bits, value] : numbers_)
+            if (!known.contains(bits)) add({.op = machine_op::splat, .result = value, .immediate = bits});
+    }
     template <class Rows>
     static auto find(Rows const& rows, loop::scalar_op op) -> decltype(&rows[0]) {
         for (auto const& r : rows)

@@ -43,7 +43,8 @@ protected:
     }
 
     static bool is_function(instruction const& i) {
-        return i.op == opcode::compute && i.type == dtype::f32 && vector_functions<>::knows(i.function);
+        return (i.op == opcode::compute && i.type == dtype::f32 && vector_functions<>::knows(i.function)) ||
+               lane_types::rounds_to_bf16(i);
     }
     void block(code_list const& code) {
         facts_.read(code);
@@ -141,7 +142,10 @@ protected:
     void define_numbers(std::vector<statement> const& statements) {
         for (auto const& s : statements) {
             for (auto const& i : s.code) {
-                if (is_function(i)) functions_.define_numbers(i.function);
+                if (lane_types::rounds_to_bf16(i))
+                    functions_.define_rounding();
+                else if (is_function(i))
+                    functions_.define_numbers(i.function);
                 define_lane_numbers(i);
                 if (i.op == opcode::multiply_add || i.op == opcode::accumulate) accumulators_.insert(i.result);
             }
@@ -201,8 +205,9 @@ protected:
         binary(lane_function::and_not_bits, second, holds, vector_of(i.operands[2]));
         binary(lane_function::or_bits, vector_of(i.result), first, second);
     }
-    // Of loaded integers to f32.
+    // Between numbers of f32 and halves, and of loaded integers to f32.
     void cast(instruction const& i) {
+        if (i.type == dtype::bf16) return functions_.write_rounding(vector_of(i.result), vector_of(i.operands[0]));
         if (i.type == dtype::f16 || lanes_.are_halves(i.operands[0])) {
             at_.add({.op = i.type == dtype::f16 ? machine_op::unary : machine_op::copy,
                      .function = lane_function::to_half,
