@@ -270,6 +270,10 @@ TEST_CASE("a transposition and its inverse give the type back") {
     }
     CHECK(infers<ops::transpose>({.perm = {2, 0, 1}}, {"f32[2,n,4]"}) == "f32[4,2,n]");
     CHECK(infers<ops::transpose>({.perm = {1, 0}}, {"f32[*]"}) == "f32[?,?]");
+    for (ints const& perm : {ints{0, 0}, ints{0, 2}, ints{0, std::numeric_limits<std::int64_t>::max()},
+                             ints{0, std::numeric_limits<std::int64_t>::min()}}) // nor for an operand of unknown rank
+        CHECK(says(infers<ops::transpose>({.perm = perm}, {"f32[*]"}), "is out of range"));
+    CHECK(infers<ops::transpose>({.perm = {-1, 0}}, {"f32[*]"}) == "error: permutation [-1, 0] for operand f32[*]");
     CHECK(infers<ops::transpose>({.perm = {0}}, {"f32[2,3]"}) == "error: permutation [0] for operand f32[2,3]");
     CHECK(says(infers<ops::transpose>({.perm = {0, 0}}, {"f32[2,3]"}), "axis 0 is out of range or repeated"));
     CHECK(says(infers<ops::transpose>({.perm = {0, 2}}, {"f32[2,3]"}), "axis 2 is out of range"));

@@ -51,12 +51,11 @@ private:
         bool exact = false; ///< it is rounded
     };
 
-    static bool is_half(dtype t) { return t == dtype::f16 || t == dtype::bf16; }
-    bool is_half(value_id v) const { return v.valid() && is_half(g_.type(v).element); }
+    bool has_halves(value_id v) const { return v.valid() && is_half(g_.type(v).element); }
     bool is_carried(value_id v) const { return in_f32_.contains(v); }
 
     bool rounds_contraction(node_id n) const {
-        if (!g_.is<ops::cast>(n) || !is_half({n, 0})) return false;
+        if (!g_.is<ops::cast>(n) || !has_halves({n, 0})) return false;
         auto const z = g_.operand(n, 0);
         if (g_.type(z).element != dtype::f32 || g_.constant(z)) return false;
         return g_.op(z.node).category == op_category::contraction || g_.is<ops::batch_norm>(z.node);
@@ -87,7 +86,7 @@ private:
         return c.v;
     }
     value_id widened(value_id v) {
-        if (!is_half(v)) return v;
+        if (!has_halves(v)) return v;
         if (is_carried(v)) return carried(v);
         auto& made = widened_[v];
         if (made.valid()) return made;

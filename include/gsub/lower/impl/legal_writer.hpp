@@ -15,6 +15,10 @@
 
 namespace gsub::detail {
 
+/// Whether numbers of the type are computed in f32 and rounded.
+[[nodiscard]] constexpr bool is_half(dtype t) noexcept {
+    return t == dtype::f16 || t == dtype::bf16;
+}
 /// Whether all that a node reads and makes is static and row-major.
 [[nodiscard]] inline bool is_plain(any_graph const& g, node_id n) {
     auto const plain = [&](value_id v) { return !v.valid() || (g.type(v).is_static() && g.type(v).layout.empty()); };

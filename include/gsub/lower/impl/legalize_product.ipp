@@ -10,9 +10,6 @@
 
 namespace gsub::detail {
 
-GSUB_LAZY [[nodiscard]] bool is_half(dtype t) {
-    return t == dtype::f16 || t == dtype::bf16;
-}
 // A contraction of halves in f32, rounded once.
 template <operation Op>
 [[nodiscard]] legal_values in_f32(legal_writer& w) {

@@ -110,11 +110,12 @@ GSUB_INLINE void infer_shape<ops::flatten>::infer(infer_context& cx) {
 GSUB_INLINE void infer_shape<ops::transpose>::infer(infer_context& cx) {
     auto const& x = cx.type(0);
     auto const& perm = cx.attributes<ops::transpose>().perm;
-    if (!x.ranked) return cx.result(0, detail::of_rank(x.element, perm.size()));
-    auto const axes = detail::sorted_axes(cx, perm, x.rank());
+    auto const rank = x.ranked ? x.rank() : perm.size();
+    auto const axes = detail::sorted_axes(cx, perm, rank);
     if (!axes) return;
-    if (axes->size() != x.rank() || any_of(perm, [](auto p) { return p < 0; }))
+    if (axes->size() != rank || any_of(perm, [](auto p) { return p < 0; }))
         return cx.fail(format_text("permutation {} for operand {}", to_string(attribute_value{perm}), to_string(x)));
+    if (!x.ranked) return cx.result(0, detail::of_rank(x.element, rank));
     auto out = x;
     for (std::size_t i = 0; i < perm.size(); ++i) out.dims[i] = x.dims[static_cast<std::size_t>(perm[i])];
     cx.result(0, out);
