@@ -158,6 +158,9 @@ TEST_CASE("axes count from either end and no further") {
 TEST_CASE("a required operand that is left out and a wrong number of results are refused") {
     CHECK(infers<ops::add>({"f32[2]", "_"}) == "error: operand 1 is required");
     CHECK(infers<ops::conv>({}, {"_", "f32[1,1,1,1]"}) == "error: operand 0 is required");
+    for (auto const& said : {infers<ops::einsum>({"ij,jk->ik"}, {"f32[2,3]", "_", "f32[3,4]"}),
+                             infers<ops::concat>({0}, {"f32[2]", "_"}), infers<ops::sum>({"f32[2]", "_", "f32[2]"})})
+        CHECK(said == "error: operand 1 is required"); // no operator of any number of operands has one to leave out
     CHECK(infers<ops::relu>({"f32[2]"}, 2) == "error: 2 results asked for, it has 1");
     CHECK(infers<two_of_two, my_ops>({"f32[2]", "f32[3]"}) == "error: 1 results asked for, it has 2");
     CHECK(infers<two_of_two, my_ops>({"f32[2]", "f32[3]"}, 2) == "f32[3] f32[3]");

@@ -4,6 +4,8 @@
 #include <gsub/ir/ops/infer.hpp>
 #include <gsub/ir/types/blocked_layout.hpp>
 
+#include <algorithm>
+
 namespace gsub {
 
 GSUB_INLINE infer_context::infer_context(op_info const& op, attributes_id attributes, std::span<type_id const> operands,
@@ -138,8 +140,11 @@ void infer_by_decomposition(dialect const& d, std::uint16_t row, infer_context& 
 
 GSUB_INLINE void infer(dialect const& d, std::uint16_t row, infer_context& cx) {
     auto const& op = cx.op();
-    for (int i = 0; i < op.min_inputs; ++i)
-        if (!cx.has(static_cast<std::size_t>(i))) return cx.fail(format_text("operand {} is required", i));
+    auto const computes = op.category != op_category::structural && op.category != op_category::opaque;
+    auto const least = static_cast<std::size_t>(op.min_inputs);
+    auto const required = computes && op.max_inputs == variadic ? std::max(least, cx.operands()) : least;
+    for (std::size_t i = 0; i < required; ++i)
+        if (!cx.has(i)) return cx.fail(format_text("operand {} is required", i));
     if (op.results != variadic && cx.results() != static_cast<std::size_t>(op.results))
         return cx.fail(format_text("{} results asked for, it has {}", cx.results(), op.results));
     if (!detail::reads_layouts(cx)) return;
