@@ -8,6 +8,7 @@
 #include <gsub/aot/impl/text_extern.ipp>
 #include <gsub/aot/impl/text_project.ipp>
 #include <gsub/aot/impl/text_prologue.ipp>
+#include <gsub/aot/impl/text_reference.ipp>
 #include <gsub/aot/impl/text_runner.ipp>
 #include <gsub/aot/impl/text_variants.ipp>
 #include <gsub/aot/impl/text_weights.ipp>

@@ -151,6 +151,36 @@ struct operators_alone {
         results.push_back(b.add<ops::flatten>({.axis = below(2)}, {x}));
         results.push_back(b.add<ops::shape>({.start = -below(3)}, {x}));
     }
+    // Few different numbers, NaN among them: ties.
+    tensor of_few(dtype t, ints const& dims) {
+        auto out = tensor::zeros(dtype::f64, dims);
+        double const specials[] = {std::nan(""), HUGE_VAL, -HUGE_VAL, -0.0};
+        for (auto& x : out.mutable_data<double>()) {
+            auto const i = is_floating(t) ? r.below(24) : 4;
+            x = i < 4 ? specials[i] : static_cast<double>(r.below(9)) - (info(t).is_signed ? 4 : 0);
+        }
+        return out.converted_to(t);
+    }
+    // `dims` without the axis are rows of their own; one result or both are read.
+    void top_k(dtype t, ints const& dims, std::int64_t axis, std::int64_t k) {
+        auto const y =
+            b.add<ops::top_k>({.axis = axis, .largest = r.below(2) > 0}, {input(of_few(t, dims)), list({k})}, 2);
+        if (r.below(3)) results.push_back({y.node, 0});
+        results.push_back({y.node, 1});
+    }
+    void max_pool(dtype t, std::size_t rank) {
+        op_traits<ops::max_pool>::attributes a;
+        a.column_major_indices = r.below(2) > 0;
+        ints dims{2, 1 + below(3)};
+        for (std::size_t d = 0; d < rank; ++d) {
+            a.kernel_shape.push_back(1 + below(3)), a.strides.push_back(1 + below(3));
+            a.dilations.push_back(1 + below(2)), dims.push_back(7 + below(5));
+        }
+        for (std::size_t d = 0; d < 2 * rank; ++d) a.pads.push_back(below(a.kernel_shape[d % rank]));
+        auto const y = b.add<ops::max_pool>(a, {input(of_few(t, dims))}, 2);
+        results.push_back({y.node, 1});
+        if (r.below(2)) results.push_back({y.node, 0});
+    }
     void fill() { results.push_back(b.add<ops::fill>({sizes(), type(), -1.1, -3}, std::span<value_id const>{})); }
 };
 
@@ -208,6 +238,20 @@ TEST_CASE("casts between any two element types are those of the reference, bit f
         for (auto to : types) all.cast(from, to);
     all.g.set_outputs(all.results);
     same_as_reference(all.g, plan(all.g, evaluators, isa::baseline).value(), all.inputs, 0);
+}
+
+TEST_CASE("what goes by the values of its elements does so without gsub as in the reference, bit for bit") {
+    using namespace export_steps_test;
+    if (!has_cmake()) return;
+    operators_alone all;
+    for (auto const t : types) {
+        if (t == dtype::boolean) continue;
+        all.top_k(t, {3, 40}, -1, 5), all.top_k(t, {4, 6, 5}, 1, 6), all.top_k(t, {700, 2}, 0, 1 + all.below(300));
+        for (std::size_t rank = 1; rank <= 3; ++rank) all.max_pool(t, rank);
+    }
+    all.top_k(dtype::f32, {64, 1024}, -1, 40); // threads share its rows
+    all.g.set_outputs(all.results);
+    same_as_reference(all.g, plan(all.g, evaluators, isa_of(host())).value(), all.inputs, 0);
 }
 
 TEST_CASE("a text encoder does without gsub, and refuses words that it does not know") {

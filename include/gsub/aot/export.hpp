@@ -42,8 +42,8 @@ GSUB_LAZY [[nodiscard]] std::string exported_name(std::string_view text);
 /// Each file is replaced as a whole. A folder that exists must be empty or written by this function; its sources of
 /// kernels are replaced.
 ///
-/// Steps that move or convert elements are small functions there; an index that is out of range ends a run with the
-/// status `BAD_INPUT`.
+/// Steps that move or convert elements are small functions there, as are TopK and MaxPool with indices; an index that
+/// is out of range ends a run with the status `BAD_INPUT`.
 ///
 /// Texts from the model (names of inputs and outputs) occur as escaped literals alone. *Errors* `unsupported` naming
 /// every step that has no text of its own, and an instruction set option that generated code cannot ask the processor
@@ -83,6 +83,7 @@ GSUB_LAZY [[nodiscard]] result<void> check_export(std::string const& folder, exp
 #include <gsub/aot/impl/text_extern.ipp>
 #include <gsub/aot/impl/text_project.ipp>
 #include <gsub/aot/impl/text_prologue.ipp>
+#include <gsub/aot/impl/text_reference.ipp>
 #include <gsub/aot/impl/text_runner.ipp>
 #include <gsub/aot/impl/text_variants.ipp>
 #include <gsub/aot/impl/text_weights.ipp>

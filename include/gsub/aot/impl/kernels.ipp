@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/aot/impl/text_extern.ipp>
+#include <gsub/aot/impl/text_reference.ipp>
 #include <gsub/core/format.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/runtime/program.hpp>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -94,6 +96,11 @@ private:
             if (std::string symbol{own->symbol()};
                 std::find(functions_.begin(), functions_.end(), symbol) == functions_.end())
                 functions_.push_back(std::move(symbol));
+        } else if (auto const rows = rows_of(s)) {
+            c.kernel = number_of(rows->source);
+            c.positions = rows->rows;
+            c.workspace = rows->workspace;
+            c.parallel = 2 * rows->bytes >= runtime::bytes_worth_threads;
         } else {
             open_.push_back(without_text(s));
         }
@@ -111,6 +118,10 @@ private:
                                 format_text("{} is no name of a C function", quoted{own->symbol()}),
                                 {}}};
         return own;
+    }
+    static std::optional<rows_text> rows_of(runtime::program_step const& s) {
+        auto const* const call = std::get_if<runtime::reference_call>(&s.what);
+        return call ? reference_text<>{*call}.written() : std::nullopt;
     }
     static problem without_text(runtime::program_step const& s) {
         if (auto const* const own = std::get_if<runtime::external_call>(&s.what))
