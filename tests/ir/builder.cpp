@@ -58,7 +58,8 @@ TEST_CASE("elements of small integer constants are known, of others not") {
     CHECK(*known(tensor::from<std::uint64_t>({2}, {huge - 1, huge})) ==
           tensor_knowledge{{true, std::numeric_limits<std::int64_t>::max(), {}}, {}});
     CHECK(known(tensor::zeros(dtype::i64, ints{65})) == nullptr);
-    CHECK(known(tensor::zeros(dtype::i64, ints{1, 1})) == nullptr);
+    CHECK(known(tensor::zeros(dtype::i64, ints{1, 1})) == nullptr); // no list
+    CHECK(b.known_elements(b.constant(tensor::zeros(dtype::i64, ints{1, 2})))->size() == 2);
     CHECK(known(tensor::scalar(1.0f)) == nullptr);
     CHECK(*known(tensor::scalar(true)) == tensor_knowledge{{true, 1, {}}});
     CHECK(b.known(b.input(dtype::i64, {2}, "x")) == nullptr);

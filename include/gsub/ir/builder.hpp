@@ -30,15 +30,15 @@ public:
 
     [[nodiscard]] any_graph& graph() noexcept { return *graph_; }
     [[nodiscard]] type_id type_of(value_id v) const override { return graph_->type_of(v); }
-    /// Known elements of a value, or null.
+    /// Known elements of a list or of one number, or null; and of a value of any rank.
     [[nodiscard]] tensor_knowledge const* known(value_id v) const;
+    [[nodiscard]] tensor_knowledge const* known_elements(value_id v) const override;
     /// Records known elements of a value.
     void set_known(value_id v, tensor_knowledge k) { known_.insert_or_assign(v, std::move(k)); }
 
 protected:
     GSUB_INLINE value_id append(std::uint16_t row, attributes_id attributes, std::span<value_id const> operands,
                                 std::span<type_id const> results) override;
-    tensor_knowledge const* known_elements(value_id v) const override { return known(v); }
     void on_known_elements(value_id v, tensor_knowledge const& k) override { set_known(v, k); }
     GSUB_INLINE void on_ill_typed(std::uint16_t row, std::string_view reason) override;
 

@@ -321,6 +321,30 @@ TEST_CASE("the shape of a tensor is a vector of what is known of its dimensions"
     CHECK(infers<ops::shape>({.start = least, .end = largest}, {"f32[2]"}) == "i64[1]{2}");
 }
 
+TEST_CASE("the elements of small tensors of any rank are followed where they move") {
+    auto const square = std::string{"i64[2,3]{0,1,2,3,n,5}"};
+    CHECK(infers<ops::transpose>({.perm = {1, 0}}, {square}) == "i64[3,2]{0,3,1,n,2,5}");
+    CHECK(infers<ops::reshape>({}, {"i64[6]{0,1,2,3,n,5}", "i64[2]{-1,2}"}) == "i64[3,2]{0,1,2,3,n,5}");
+    CHECK(infers<ops::reshape>({}, {square, "i64[1]{-1}"}) == "i64[6]{0,1,2,3,n,5}");
+    CHECK(infers<ops::flatten>({.axis = 0}, {square}) == "i64[1,6]{0,1,2,3,n,5}");
+    CHECK(infers<ops::unsqueeze>({.axes = {1}}, {square}) == "i64[2,1,3]{0,1,2,3,n,5}");
+    CHECK(infers<ops::squeeze>({.axes = {0}}, {"i64[1,2]{7,8}"}) == "i64[2]{7,8}");
+    CHECK(infers<ops::cast>({.to = dtype::i32}, {square}) == "i32[2,3]{0,1,2,3,n,5}");
+    CHECK(infers<ops::identity>({square}) == square);
+    // Backwards, as exporters turn pads that begin with the last dimension.
+    CHECK(infers<ops::slice>({.starts = {-1}, .ends = {least}, .axes = {0}, .steps = {-1}}, {square}) ==
+          "i64[2,3]{3,n,5,0,1,2}");
+    CHECK(infers<ops::slice>({.starts = {0, 2}, .ends = {1, 0}, .axes = {0, 1}, .steps = {largest, -1}}, {square}) ==
+          "i64[1,2]{2,1}");
+    CHECK(infers<ops::slice>({.starts = {1}, .ends = {1}, .axes = {1}, .steps = {1}}, {square}) == "i64[2,0]{}");
+    CHECK(infers<ops::concat>({.axis = 1}, {"i64[2,1]{8,9}", square}) == "i64[2,4]{8,0,1,2,9,3,n,5}");
+    CHECK(infers<ops::concat>({.axis = 0}, {"i64[1,3]{7,8,9}", square}) == "i64[3,3]{7,8,9,0,1,2,3,n,5}");
+    CHECK(infers<ops::gather>({.axis = 1}, {square, "i64[2]{-1,0}"}) == "i64[2,2]{2,0,5,3}");
+    CHECK(infers<ops::gather>({.axis = 0}, {square, "i64[]{1}"}) == "i64[3]{3,n,5}");
+    CHECK(infers<ops::fill>({.shape = {1, 2}, .element = dtype::i64, .integer = 7}, {}) == "i64[1,2]{7,7}");
+    CHECK(infers<ops::add>({"i64[2,1]{1,2}", "i64[2,1]{1,2}"}) == "i64[2,1]"); // arithmetic is that of lists
+}
+
 TEST_CASE("a filled tensor has the shape of its attribute or operand") {
     CHECK(infers<ops::fill>({.shape = {2, 3}, .element = dtype::f16}, {}) == "f16[2,3]");
     CHECK(infers<ops::fill>({.shape = {}, .element = dtype::i64, .integer = 7}, {}) == "i64[]{7}");

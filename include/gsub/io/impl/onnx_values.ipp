@@ -70,7 +70,7 @@ void onnx_values<T>::make_captured(captured_value const& c) {
 
 template <class T>
 captured_value onnx_values<T>::captured(std::string_view name, value_id v) const {
-    captured_value c{name, graph_.type_of(v), nullptr, builder_.known(v)};
+    captured_value c{name, graph_.type_of(v), nullptr, builder_.known_elements(v)};
     if (graph_.is<ops::constant>(v.node) &&
         graph_.constant_data(v.node).elements() <= static_cast<std::int64_t>(max_known_elements))
         c.known = &graph_.constant_data(v.node);
@@ -173,7 +173,7 @@ node_id onnx_values<T>::add_opaque(attributes_of<ops::opaque> const& attributes,
 
 template <class T>
 value_id onnx_values<T>::folded(value_id v, std::size_t results) {
-    auto const* known = builder_.known(v);
+    auto const* known = builder_.known_elements(v);
     auto const& type = graph_.type(v);
     if (!known || results != 1 || graph_.is<ops::constant>(v.node) ||
         !(is_integer(type.element) || type.element == dtype::boolean) || !type.is_static())

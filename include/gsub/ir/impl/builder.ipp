@@ -5,7 +5,7 @@
 namespace gsub {
 
 GSUB_INLINE std::optional<tensor_knowledge> knowledge_of(tensor const& t) {
-    if (!(is_integer(t.element()) || t.element() == dtype::boolean) || t.rank() > 1 ||
+    if (!(is_integer(t.element()) || t.element() == dtype::boolean) ||
         t.elements() > static_cast<std::int64_t>(max_known_elements))
         return std::nullopt;
     tensor_knowledge k;
@@ -23,6 +23,11 @@ GSUB_INLINE value_id graph_builder::constant(tensor value, std::string_view name
 }
 
 GSUB_INLINE tensor_knowledge const* graph_builder::known(value_id v) const {
+    auto const* const k = known_elements(v);
+    return k && !(graph_->type(v).ranked && graph_->type(v).rank() > 1) ? k : nullptr;
+}
+
+GSUB_INLINE tensor_knowledge const* graph_builder::known_elements(value_id v) const {
     auto const found = known_.find(v);
     return found == known_.end() ? nullptr : &found->second;
 }

@@ -18,15 +18,15 @@ namespace gsub {
 template <class Op>
 struct infer_shape;
 
-/// Known element of a small integer tensor (rank 0 or 1): a fixed number, a name, or unknown. Numbers may be negative
-/// here, hence not `dim`. Truth values count as the numbers 0 and 1.
+/// Known element of a small integer tensor: a fixed number, a name, or unknown. Numbers may be negative here, hence not
+/// `dim`. Truth values count as the numbers 0 and 1.
 struct element_knowledge {
     bool fixed = false;
     std::int64_t value = 0; ///< where `fixed`
     dim size;               ///< where not `fixed`: a named dimension, or unknown
     friend bool operator==(element_knowledge const&, element_knowledge const&) = default;
 };
-using tensor_knowledge = small_vector<element_knowledge, 4>;
+using tensor_knowledge = small_vector<element_knowledge, 4>; ///< in row-major order
 /// Limit of shape arithmetic: tensors with more elements than this are not followed.
 inline constexpr std::size_t max_known_elements = 64;
 
@@ -48,8 +48,10 @@ public:
     [[nodiscard]] std::size_t operands() const noexcept { return types_.size(); }
     [[nodiscard]] bool has(std::size_t operand) const noexcept { return operand < types_.size() && !absent_[operand]; }
     [[nodiscard]] tensor_type const& type(std::size_t operand) const { return *types_[operand]; }
-    /// Elements of an operand where they are known.
+    /// Elements of an operand where they are known and it is a list or one number.
     [[nodiscard]] tensor_knowledge const* known(std::size_t operand) const noexcept;
+    /// The same of an operand of any rank; where it has more than one dimension, its type is static.
+    [[nodiscard]] tensor_knowledge const* known_elements(std::size_t operand) const noexcept;
     /// Elements of an operand where every one is a known number.
     [[nodiscard]] std::optional<ints> known_ints(std::size_t operand) const;
     /// Marks an optional operand as left out.

@@ -18,7 +18,14 @@ GSUB_INLINE infer_context::infer_context(op_info const& op, attributes_id attrib
       result_types_(results) {}
 
 GSUB_INLINE tensor_knowledge const* infer_context::known(std::size_t operand) const noexcept {
-    return operand < has_known_.size() && has_known_[operand] ? &known_[operand] : nullptr;
+    auto const* const k = known_elements(operand);
+    return k && !(type(operand).ranked && type(operand).rank() > 1) ? k : nullptr;
+}
+GSUB_INLINE tensor_knowledge const* infer_context::known_elements(std::size_t operand) const noexcept {
+    if (operand >= has_known_.size() || !has_known_[operand]) return nullptr;
+    auto const& t = type(operand);
+    auto const grows = t.ranked && t.rank() > 1; // then the size is the type's, which a caller may have set wrongly
+    return !grows || t.elements() == static_cast<std::int64_t>(known_[operand].size()) ? &known_[operand] : nullptr;
 }
 
 GSUB_INLINE std::optional<ints> infer_context::known_ints(std::size_t operand) const {

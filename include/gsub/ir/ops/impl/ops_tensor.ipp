@@ -12,7 +12,7 @@ namespace gsub {
 
 GSUB_INLINE void infer_shape<ops::identity>::infer(infer_context& cx) {
     cx.result(0, cx.type(0));
-    if (cx.known(0)) cx.result_knowledge(*cx.known(0));
+    detail::follow_in_order(cx);
 }
 
 GSUB_INLINE void infer_shape<ops::layout_transform>::infer(infer_context& cx) {
@@ -21,8 +21,33 @@ GSUB_INLINE void infer_shape<ops::layout_transform>::infer(infer_context& cx) {
     if (auto const reason = incompatibility(to, type); !reason.empty()) return cx.fail(std::string{reason});
     type.layout = to;
     cx.result(0, std::move(type));
-    if (auto const* k = cx.known(0)) cx.result_knowledge(*k);
+    detail::follow_in_order(cx);
 }
+
+namespace detail {
+
+// The elements of operands behind each other along an axis.
+GSUB_INLINE void follow_joined(infer_context& cx, std::optional<std::size_t> axis) {
+    auto const& out = cx.result_type(0);
+    if (!axis || !out.ranked) return;
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < cx.operands(); ++i) {
+        if (!cx.known_elements(i) || total + cx.known_elements(i)->size() > max_known_elements) return;
+        total += cx.known_elements(i)->size();
+    }
+    std::size_t outer = 1;
+    for (std::size_t d = 0; d < *axis; ++d) outer *= static_cast<std::size_t>(out.dims[d].size());
+    tensor_knowledge joined;
+    for (std::size_t o = 0; o < outer; ++o)
+        for (std::size_t i = 0; i < cx.operands(); ++i) {
+            auto const all = as_span(*cx.known_elements(i));
+            auto const part = all.size() / outer;
+            joined.append(all.subspan(o * part, part));
+        }
+    cx.result_knowledge(std::move(joined));
+}
+
+} // namespace detail
 
 GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
     auto const given = cx.attributes<ops::concat>().axis;
@@ -63,12 +88,7 @@ GSUB_INLINE void infer_shape<ops::concat>::infer(infer_context& cx) {
                                            to_string(cx.type(i)), blocked->block));
     if (out.ranked && axis) out.dims[*axis] = total;
     cx.result(0, out);
-    tensor_knowledge joined;
-    for (std::size_t i = 0; i < cx.operands(); ++i) {
-        if (!cx.known(i) || joined.size() + cx.known(i)->size() > max_known_elements) return;
-        joined.append(as_span(*cx.known(i)));
-    }
-    if (out.ranked && out.rank() == 1) cx.result_knowledge(std::move(joined));
+    detail::follow_joined(cx, axis);
 }
 
 GSUB_INLINE void infer_shape<ops::split>::infer(infer_context& cx) {
@@ -144,8 +164,9 @@ GSUB_INLINE void infer_shape<ops::slice>::infer(infer_context& cx) {
         (steps && steps->size() != axes->size()))
         return cx.fail(format_text("starts, ends, axes and steps of different lengths ({} axes)", axes->size()));
     auto out = x;
-    tensor_knowledge const* elements = cx.known(0);
-    std::optional<slice_range> first_range;
+    auto follows = cx.known_elements(0) != nullptr && x.is_static();
+    ints strides = follows ? detail::row_major_strides(x) : ints{};
+    std::int64_t begin = 0;
     small_vector<std::size_t, 6> seen;
     for (std::size_t i = 0; i < axes->size(); ++i) {
         auto const axis = normalized_axis((*axes)[i], x.rank());
@@ -155,18 +176,17 @@ GSUB_INLINE void infer_shape<ops::slice>::infer(infer_context& cx) {
         if (steps && (*steps)[i] == 0) return cx.fail("step 0");
         if (!starts || !ends || !steps || !x.dims[*axis].fixed()) {
             out.dims[*axis] = dim{};
+            follows = false;
             continue;
         }
-        first_range = clamped_slice((*starts)[i], (*ends)[i], (*steps)[i], x.dims[*axis].size());
-        out.dims[*axis] = dim{first_range->count};
+        auto const range = clamped_slice((*starts)[i], (*ends)[i], (*steps)[i], x.dims[*axis].size());
+        out.dims[*axis] = dim{range.count};
+        if (!follows) continue;
+        begin += range.start * strides[*axis];
+        strides[*axis] *= range.count > 1 ? range.step : 0; // of one element no step counts, however large
     }
     cx.result(0, out);
-    if (elements && x.rank() == 1 && axes->size() == 1 && first_range) {
-        tensor_knowledge part;
-        for (std::int64_t i = 0; i < first_range->count; ++i)
-            part.push_back((*elements)[static_cast<std::size_t>(first_range->start + i * first_range->step)]);
-        cx.result_knowledge(std::move(part));
-    }
+    if (follows) detail::follow_elements(cx, begin, strides);
 }
 
 GSUB_INLINE void infer_shape<ops::pad>::infer(infer_context& cx) {
@@ -225,19 +245,22 @@ GSUB_INLINE void infer_shape<ops::gather>::infer(infer_context& cx) {
     dims.append(as_span(indices.dims));
     dims.append(as_span(x.dims).subspan(*axis + 1));
     cx.result(0, {x.element, dims});
-    if (auto const wanted = cx.known_ints(1)) {
-        tensor_knowledge picked;
-        for (auto i : *wanted) {
-            if (x.dims[*axis].fixed()) {
-                auto const size = x.dims[*axis].size();
-                if (i < -size || i >= size) return cx.fail(format_text("index {} for dimension of size {}", i, size));
-            }
-            if (cx.known(0))
-                picked.push_back((*cx.known(
-                    0))[static_cast<std::size_t>(i < 0 ? i + static_cast<std::int64_t>(cx.known(0)->size()) : i)]);
-        }
-        if (cx.known(0) && x.rank() == 1 && indices.rank() <= 1) cx.result_knowledge(std::move(picked));
-    }
+    auto const wanted = cx.known_ints(1);
+    if (!wanted || !x.dims[*axis].fixed()) return;
+    auto const size = x.dims[*axis].size();
+    for (auto i : *wanted)
+        if (i < -size || i >= size) return cx.fail(format_text("index {} for dimension of size {}", i, size));
+    auto const* const elements = cx.known_elements(0);
+    if (!elements || !x.is_static() || elements->empty() ||
+        elements->size() / static_cast<std::size_t>(size) * wanted->size() > max_known_elements)
+        return;
+    auto const inner = detail::row_major_strides(x)[*axis];
+    tensor_knowledge picked;
+    for (std::int64_t from = 0; from < *x.elements(); from += size * inner)
+        for (auto i : *wanted)
+            for (std::int64_t e = 0; e < inner; ++e)
+                picked.push_back((*elements)[static_cast<std::size_t>(from + (i < 0 ? i + size : i) * inner + e)]);
+    cx.result_knowledge(std::move(picked));
 }
 
 GSUB_INLINE std::optional<std::int64_t> range_length(std::int64_t start, std::int64_t limit,
@@ -310,7 +333,7 @@ GSUB_INLINE void infer_shape<ops::fill>::infer(infer_context& cx) {
         return cx.fail(format_text("shape {}; sizes must be >= 0 with a product of at most 2^62",
                                    to_string(attribute_value{*dims})));
     cx.result(0, {a.element, std::span<std::int64_t const>{*dims}});
-    if (dims->size() <= 1 && *count <= static_cast<std::int64_t>(max_known_elements) &&
+    if (*count <= static_cast<std::int64_t>(max_known_elements) &&
         (is_integer(a.element) || a.element == dtype::boolean))
         cx.result_knowledge(
             tensor_knowledge(static_cast<std::size_t>(*count),

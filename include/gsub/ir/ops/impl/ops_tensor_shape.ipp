@@ -89,7 +89,7 @@ GSUB_INLINE void infer_shape<ops::reshape>::infer(infer_context& cx) {
     auto dims = reshaped_dims(x, *given, a.allow_zero);
     if (!dims) return cx.fail(format_text("{} cannot become {}", to_string(x), to_string(attribute_value{*given})));
     cx.result(0, {x.element, std::move(*dims)});
-    if (cx.known(0) && given->size() <= 1) cx.result_knowledge(*cx.known(0));
+    detail::follow_in_order(cx);
 }
 
 GSUB_INLINE void infer_shape<ops::flatten>::infer(infer_context& cx) {
@@ -105,6 +105,7 @@ GSUB_INLINE void infer_shape<ops::flatten>::infer(infer_context& cx) {
         return n ? dim{*n} : dim{};
     };
     cx.result(0, {x.element, shape{product(0, axis), product(axis, x.rank())}});
+    detail::follow_in_order(cx);
 }
 
 GSUB_INLINE void infer_shape<ops::transpose>::infer(infer_context& cx) {
@@ -119,6 +120,10 @@ GSUB_INLINE void infer_shape<ops::transpose>::infer(infer_context& cx) {
     auto out = x;
     for (std::size_t i = 0; i < perm.size(); ++i) out.dims[i] = x.dims[static_cast<std::size_t>(perm[i])];
     cx.result(0, out);
+    if (!cx.known_elements(0)) return;
+    ints steps, strides = detail::row_major_strides(x);
+    for (auto const p : perm) steps.push_back(strides[static_cast<std::size_t>(p)]);
+    detail::follow_elements(cx, 0, steps);
 }
 
 GSUB_INLINE void infer_shape<ops::squeeze>::infer(infer_context& cx) {
@@ -137,7 +142,7 @@ GSUB_INLINE void infer_shape<ops::squeeze>::infer(infer_context& cx) {
         if (!listed && !(given->empty() && x.dims[i] == dim{1})) out.dims.push_back(x.dims[i]);
     }
     cx.result(0, out);
-    if (cx.known(0)) cx.result_knowledge(*cx.known(0));
+    detail::follow_in_order(cx);
 }
 
 GSUB_INLINE void infer_shape<ops::unsqueeze>::infer(infer_context& cx) {
@@ -149,7 +154,7 @@ GSUB_INLINE void infer_shape<ops::unsqueeze>::infer(infer_context& cx) {
     tensor_type out{x.element, x.dims};
     for (auto axis : *axes) out.dims.insert(axis, dim{1});
     cx.result(0, out);
-    if (cx.known(0) && out.rank() <= 1) cx.result_knowledge(*cx.known(0));
+    detail::follow_in_order(cx);
 }
 
 GSUB_INLINE void infer_shape<ops::shape>::infer(infer_context& cx) {

@@ -31,4 +31,31 @@ GSUB_INLINE std::optional<small_vector<std::size_t, 6>> sorted_axes(infer_contex
     return out;
 }
 
+GSUB_INLINE void follow_in_order(infer_context& cx) {
+    auto const* const k = cx.known_elements(0);
+    auto const& t = cx.result_type(0);
+    auto const grows = t.ranked && t.rank() > 1;
+    if (k && (!grows || t.elements() == static_cast<std::int64_t>(k->size()))) cx.result_knowledge(*k);
+}
+
+GSUB_INLINE void follow_elements(infer_context& cx, std::int64_t begin, ints const& steps) {
+    auto const* const k = cx.known_elements(0);
+    auto const& t = cx.result_type(0);
+    if (!k || !t.is_static()) return;
+    auto const sizes = t.sizes();
+    tensor_knowledge out;
+    for (std::int64_t e = 0; e < product(sizes); ++e) {
+        auto rest = e, at = begin;
+        for (auto d = sizes.size(); d-- > 0; rest /= sizes[d]) at += rest % sizes[d] * steps[d];
+        out.push_back((*k)[static_cast<std::size_t>(at)]);
+    }
+    cx.result_knowledge(std::move(out));
+}
+
+GSUB_INLINE ints row_major_strides(tensor_type const& t) {
+    ints out(t.rank(), 1);
+    for (auto d = t.rank(); d-- > 1;) out[d - 1] = out[d] * t.dims[d].size();
+    return out;
+}
+
 } // namespace gsub::detail
