@@ -123,6 +123,16 @@ TEST_CASE("sizes that are given are those of all dimensions of a name, and what 
     CHECK(says(refused({.shapes = {{"x", {8, 3}}, {"y", {3, 9}}}}), errors::input_binding, "is 8 and 9"));
 }
 
+TEST_CASE("dimensions that are all called a question mark are each of any size") {
+    w::model m;
+    m.in("x", {w::size{"?"}, w::size{3}, w::size{"?"}});
+    m.out("y");
+    m.add("Relu", {"x"}, {"y"});
+    CHECK(to_string(loaded(m).type(loaded(m).output(0))) == "f32[?,3,?]");
+    auto const g = loaded(m, {.shapes = {{"x", {2, 3, 5}}}});
+    CHECK(to_string(g.type(g.output(0))) == "f32[2,3,5]");
+}
+
 TEST_CASE("an input with a value is a constant, and what it decides about is known") {
     w::model m;
     m.opset = 13;

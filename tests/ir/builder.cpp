@@ -1,7 +1,9 @@
 #include "catch.hpp"
 #include <gsub/ir/builder.hpp>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 namespace builder_test {
 
@@ -60,10 +62,14 @@ TEST_CASE("elements of small integer constants are known, of others not") {
     CHECK(known(tensor::zeros(dtype::i64, ints{65})) == nullptr);
     CHECK(known(tensor::zeros(dtype::i64, ints{1, 1})) == nullptr); // no list
     CHECK(b.known_elements(b.constant(tensor::zeros(dtype::i64, ints{1, 2})))->size() == 2);
-    CHECK(known(tensor::scalar(1.0f)) == nullptr);
+    auto const reals = known(tensor::from<float>({6}, {2, -3, 0.5f, -0.0f, HUGE_VALF, 0x1p60f}));
+    std::vector<bool> const whole{true, true, false, false, false, false};
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK((*reals)[i].fixed == whole[i]);
+    CHECK((*reals)[1].value == -3);
     CHECK(*known(tensor::scalar(true)) == tensor_knowledge{{true, 1, {}}});
     CHECK(b.known(b.input(dtype::i64, {2}, "x")) == nullptr);
-    CHECK_FALSE(knowledge_of(tensor::scalar(1.0)));
+    CHECK(knowledge_of(tensor::scalar(1.0)) == tensor_knowledge{{true, 1, {}}});
+    CHECK_FALSE(knowledge_of(tensor::scalar(1.5)));
     CHECK(knowledge_of(tensor::scalar(std::int8_t{3}))->size() == 1);
 }
 

@@ -10,8 +10,8 @@
 
 namespace gsub {
 
-/// Graph builder: appends nodes to a graph and infers their types. Follows the elements of small integer tensors, so
-/// that shape arithmetic over fixed sizes is known at once; `known` gives them. *Errors* an ill-typed application
+/// Graph builder: appends nodes to a graph and infers their types. Follows the elements of small tensors of whole
+/// numbers, so that shape arithmetic over fixed sizes is known at once; `known` gives them. *Errors* an ill-typed application
 /// throws `error` (`invalid_input`).
 /// *Example* `examples/04_operator.cpp`
 class graph_builder : public node_sink {
@@ -47,7 +47,7 @@ private:
     std::map<value_id, tensor_knowledge> known_;
 };
 
-/// Known elements of a small tensor of integers or truth values; nothing for others.
+/// Known elements of a small tensor: integers, truth values, and what is whole of its reals; nothing for others.
 [[nodiscard]] std::optional<tensor_knowledge> knowledge_of(tensor const& t);
 
 } // namespace gsub

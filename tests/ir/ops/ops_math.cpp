@@ -151,7 +151,10 @@ TEST_CASE("a cast changes the element type and keeps what is known where it fits
         CHECK(infers<ops::cast>({.to = dtype_named(to).value()}, {"f32[2,n]"}) == fmt::format("{}[2,n]", to));
     CHECK(infers<ops::cast>({.to = dtype::i32}, {"i64[3]{3,n,?}"}) == "i32[3]{3,n,?}");
     CHECK(infers<ops::cast>({.to = dtype::i8}, {"i64[2]{300,-128}"}) == "i8[2]{?,-128}");
-    CHECK(infers<ops::cast>({.to = dtype::f32}, {"i64[1]{3}"}) == "f32[1]");
+    CHECK(infers<ops::cast>({.to = dtype::f32}, {"i64[3]{3,n,16777217}"}) == "f32[3]{3,?,?}"); // no f32 is the last
+    CHECK(infers<ops::cast>({.to = dtype::bf16}, {"i64[2]{-256,257}"}) == "bf16[2]{-256,?}");
+    CHECK(infers<ops::cast>({.to = dtype::i64}, {"f32[2]{3,?}"}) == "i64[2]{3,?}");
+    CHECK(infers<ops::less>({"f32[]{3}", "f32[]{80}"}) == "bool[]{1}"); // the condition of a loop of TensorFlow's
     CHECK(infers<ops::cast>({.to = dtype::i64}, {"f32[*]"}) == "i64[*]");
 }
 

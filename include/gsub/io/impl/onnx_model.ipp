@@ -104,6 +104,7 @@ GSUB_LAZY onnx_value parse_value(std::string_view text) {
                         d.size = dim.integer();
                     else if (dim.field() == 2 && dim.is_bytes())
                         d.name = dim.bytes();
+                if (d.name == "?") d.name = {}; // of any size, each by itself
                 v.dims.push_back(d);
             }
         }

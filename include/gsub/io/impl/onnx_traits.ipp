@@ -37,7 +37,7 @@ GSUB_INLINE void onnx_import_context::take_constant(std::initializer_list<std::i
 GSUB_INLINE std::optional<ints> onnx_import_context::known_ints(std::size_t i) const {
     if (!has(i)) return std::nullopt;
     auto const& g = builder_->graph();
-    if (auto const* k = builder_->known(operands_[i])) {
+    if (auto const* k = builder_->known(operands_[i]); k && !is_floating(g.type(operands_[i]).element)) {
         ints out;
         for (auto const& e : *k) {
             if (!e.fixed) return std::nullopt;

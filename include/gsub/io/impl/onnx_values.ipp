@@ -173,7 +173,7 @@ node_id onnx_values<T>::add_opaque(attributes_of<ops::opaque> const& attributes,
 
 template <class T>
 value_id onnx_values<T>::folded(value_id v, std::size_t results) {
-    auto const* known = builder_.known_elements(v);
+    auto const* known = builder_.known(v);
     auto const& type = graph_.type(v);
     if (!known || results != 1 || graph_.is<ops::constant>(v.node) ||
         !(is_integer(type.element) || type.element == dtype::boolean) || !type.is_static())

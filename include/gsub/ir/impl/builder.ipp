@@ -1,14 +1,28 @@
 #pragma once
 
 #include <gsub/ir/builder.hpp>
+#include <gsub/ir/ops/impl/infer.ipp>
+
+#include <cmath>
+#include <cstdint>
 
 namespace gsub {
 
 GSUB_INLINE std::optional<tensor_knowledge> knowledge_of(tensor const& t) {
-    if (!(is_integer(t.element()) || t.element() == dtype::boolean) ||
-        t.elements() > static_cast<std::int64_t>(max_known_elements))
-        return std::nullopt;
+    if (t.elements() > static_cast<std::int64_t>(max_known_elements)) return std::nullopt;
     tensor_knowledge k;
+    if (is_floating(t.element())) {
+        if (t.element() == dtype::field61) return std::nullopt;
+        auto const numbers = t.converted_to(dtype::f64);
+        auto any = false;
+        for (auto const v : numbers.data<double>()) {
+            auto const whole = std::abs(v) <= 0x1p53 && std::trunc(v) == v && !(v == 0 && std::signbit(v));
+            any = any || whole;
+            k.push_back(whole ? detail::element_of(t.element(), static_cast<std::int64_t>(v)) : element_knowledge{});
+        }
+        return any ? std::optional{k} : std::nullopt;
+    }
+    if (!is_integer(t.element()) && t.element() != dtype::boolean) return std::nullopt;
     // A u64 from 2^63 on has the bits of a negative number, which no u64 is.
     for (auto v : t.to_ints())
         k.push_back(v < 0 && t.element() == dtype::u64 ? element_knowledge{} : element_knowledge{true, v, {}});

@@ -18,8 +18,8 @@ namespace gsub {
 template <class Op>
 struct infer_shape;
 
-/// Known element of a small integer tensor: a fixed number, a name, or unknown. Numbers may be negative here, hence not
-/// `dim`. Truth values count as the numbers 0 and 1.
+/// Known element of a small tensor: a fixed whole number, a name, or unknown. Numbers may be negative here, hence not
+/// `dim`; they are zero only where their sign is none. Truth values count as the numbers 0 and 1.
 struct element_knowledge {
     bool fixed = false;
     std::int64_t value = 0; ///< where `fixed`

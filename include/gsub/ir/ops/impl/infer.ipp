@@ -29,7 +29,7 @@ GSUB_INLINE tensor_knowledge const* infer_context::known_elements(std::size_t op
 }
 
 GSUB_INLINE std::optional<ints> infer_context::known_ints(std::size_t operand) const {
-    auto const* k = known(operand);
+    auto const* k = is_floating(type(operand).element) ? nullptr : known(operand);
     if (!k) return std::nullopt;
     ints out;
     for (auto const& e : *k) {
@@ -85,6 +85,14 @@ GSUB_INLINE void broadcast_inputs::infer(infer_context& cx) {
 namespace detail {
 // What is known of an integer element: nothing where the element type cannot hold it.
 GSUB_INLINE element_knowledge element_of(dtype element, std::int64_t value) {
+    if (is_floating(element)) { // whole numbers, as far as the type has each of them
+        auto const digits = element == dtype::f64   ? 53
+                            : element == dtype::f32 ? 24
+                            : element == dtype::f16 ? 11
+                                                    : 8;
+        auto const most = std::int64_t{1} << digits;
+        return value >= -most && value <= most ? element_knowledge{true, value, {}} : element_knowledge{};
+    }
     auto const of_64_bits = byte_size(element) == 8;
     auto const end = of_64_bits ? 0 : std::int64_t{1} << integer_digits(element);
     auto const fits = (value >= 0 || info(element).is_signed) && (of_64_bits || (value >= -end && value < end));

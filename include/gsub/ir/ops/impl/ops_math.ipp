@@ -87,13 +87,15 @@ GSUB_INLINE void infer_shape<ops::cast>::infer(infer_context& cx) {
     auto t = cx.type(0);
     t.element = cx.attributes<ops::cast>().to;
     cx.result(0, t);
-    if (!cx.known_elements(0) || !(is_integer(t.element) || t.element == dtype::boolean)) return;
+    if (!cx.known_elements(0) || t.element == dtype::undefined) return;
     tensor_knowledge converted;
     for (auto const& e : *cx.known_elements(0))
         if (t.element == dtype::boolean)
             converted.push_back(e.fixed ? element_knowledge{true, e.value != 0, {}} : element_knowledge{});
         else
-            converted.push_back(e.fixed ? detail::element_of(t.element, e.value) : e);
+            converted.push_back(e.fixed                     ? detail::element_of(t.element, e.value)
+                                : is_floating(t.element) ? element_knowledge{}
+                                                         : e);
     cx.result_knowledge(std::move(converted));
 }
 

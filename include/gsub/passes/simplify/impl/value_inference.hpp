@@ -88,7 +88,9 @@ public:
     }
     /// The elements of an integer list; nothing for another value, or where they are not known.
     std::optional<ints> integers(value_id v) {
-        if (auto const* k = knowledge(v); k && all_fixed(*k)) {
+        auto const& type = *type_of(v);
+        auto const list = !is_floating(type.element) && type.ranked && type.rank() <= 1;
+        if (auto const* k = knowledge(v); list && k && all_fixed(*k)) {
             ints values;
             for (auto const& e : *k) values.push_back(e.value);
             return values;
