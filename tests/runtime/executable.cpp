@@ -7,7 +7,11 @@
 #include <gsub/runtime/executable.hpp>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -32,6 +36,20 @@ public:
 private:
     std::size_t count_;
     float number_;
+};
+
+// Tells where its first value lies.
+class telling_step final : public runtime::host_op {
+public:
+    void run(std::span<void* const> values, executor&) const override {
+        std::memcpy(values[1], values[0], static_cast<std::size_t>(1000) * sizeof(float));
+        std::lock_guard const lock{mutex_};
+        seen.insert(values[0]);
+    }
+    mutable std::set<void*> seen;
+
+private:
+    mutable std::mutex mutex_;
 };
 
 class failing_step final : public runtime::host_op {
@@ -166,6 +184,29 @@ TEST_CASE("contexts serve runs at the same time") {
                     if (!e.run(context, in, out, alone)) ++wrong[t];
                     for (auto v : out[0].data<float>()) wrong[t] += v != static_cast<float>(t) + 210.0f;
                 }
+            });
+    }
+    for (auto w : wrong) CHECK(w == 0);
+}
+
+TEST_CASE("a run that brings no context has the memory of the one before, and its own where that is still running") {
+    using namespace executable_test;
+    auto const told = std::make_shared<telling_step const>();
+    auto p = chain(3);
+    p.steps[2].what = runtime::external_call{"test.Tell", told};
+    runtime::executable const e{std::move(p), {}};
+    for (int i = 0; i < 3; ++i) CHECK(e.run(zeros()).value()[0].data<float>()[999] == 3.0f);
+    CHECK(told->seen.size() == 1);
+    std::vector<int> wrong(8, 0);
+    {
+        std::vector<std::jthread> threads;
+        for (std::size_t t = 0; t < wrong.size(); ++t)
+            threads.emplace_back([&, t] {
+                auto in = zeros();
+                for (auto& x : in[0].mutable_data<float>()) x = static_cast<float>(t);
+                for (int i = 0; i < 50; ++i)
+                    for (auto const out = e.run(in).value(); auto v : out[0].data<float>())
+                        wrong[t] += v != static_cast<float>(t) + 3.0f;
             });
     }
     for (auto w : wrong) CHECK(w == 0);

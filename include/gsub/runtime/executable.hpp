@@ -50,7 +50,8 @@ public:
     /// lock; those of the reference runtime do.
     GSUB_LAZY [[nodiscard]] result<void> run(run_context& context, std::span<tensor const> inputs,
                                              std::span<tensor> outputs, executor& threads) const;
-    /// Runs the program with a context of its own and new tensors. null: the calling thread alone.
+    /// Runs the program with a context of its own, which the next such run takes over, and new tensors. null: the
+    /// calling thread alone.
     GSUB_LAZY [[nodiscard]] result<std::vector<tensor>> run(std::span<tensor const> inputs,
                                                             executor* threads = nullptr) const;
     /// Profiles the program: runs it `runs` times and times each step, in the order of `steps`. *Errors* as `run`.

@@ -19,6 +19,18 @@ void each_direction(tensor_type const& t, F&& body) {
     auto const count = t.rank() - 2;
     for (auto d = count == 3 ? std::size_t{1} : 0; d < count; ++d) body(d + 2 - count, d, count);
 }
+// Whether an image, of which a window takes one pixel of each row, is a column. It lies in memory as a row does, of
+// whose pixels kernels compute several at once.
+template <class Shape>
+bool is_column(Shape const& s) {
+    return s.in[0] > 1 && s.in[1] == 1 && s.kernel[1] == 1 && !s.depth.exists();
+}
+// Makes rows of columns, and columns of rows.
+template <class... Array>
+void swap_directions(Array&... by_direction) {
+    (std::swap(by_direction[0], by_direction[1]), ...);
+}
+
 template <class Window>
 kernels::depth_direction depth_of(tensor_type const& t, std::int64_t kernel, Window const& a) {
     if (t.rank() != 5) return {};
@@ -59,6 +71,8 @@ GSUB_LAZY [[nodiscard]] bool fuse_pool(kernel_builder& b, node_id n) {
         window(g.attributes<ops::average_pool>(n));
         s.count_pads = g.attributes<ops::average_pool>(n).count_include_pad;
     }
+    if (is_column(s) && s.pads[1] == 0 && s.pads_end[1] == 0)
+        swap_directions(s.in, s.kernel, s.stride, s.dilation, s.out, s.pads, s.pads_end);
     kernel_op op{.computes = s, .operands = {b.whole(x)}};
     if (s.average) {
         auto const factors = kernels::pool2d_factors(s);

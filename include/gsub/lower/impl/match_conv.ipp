@@ -169,6 +169,10 @@ private:
             s.pads[i] = a.pads[d], s.pads[i + 2] = a.pads[d + count];
         });
         s.depth = depth_of(in, weights[2], a);
+        if (is_column(s) && s.pads[1] == 0 && s.pads[3] == 0) {
+            swap_directions(s.in, s.kernel, s.stride, s.dilation);
+            std::swap(s.pads[0], s.pads[1]), std::swap(s.pads[2], s.pads[3]);
+        }
         if (*out.elements() == 0 || *in.elements() == 0) return std::nullopt;
         if (!kernels::conv2d_applies(s, s_.isa())) return std::nullopt;
         if (a.act == activation::relu)

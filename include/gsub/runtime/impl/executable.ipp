@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <sys/mman.h>
 #include <utility>
@@ -119,6 +120,20 @@ GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> val
 
 } // namespace detail
 
+struct run_context::memory {
+    void* arena = nullptr;
+    std::vector<void*> addresses;
+    std::vector<tensor> open; // values whose sizes data decide, by number; empty where there are none
+    std::shared_ptr<executable::state const> of;
+
+    std::span<tensor> open_values() noexcept { return {open.data(), open.size()}; }
+
+    memory() = default;
+    memory(memory const&) = delete;
+    memory& operator=(memory const&) = delete;
+    ~memory() { std::free(arena); }
+};
+
 struct executable::state {
     program p;
     std::vector<loaded_kernel> kernels;
@@ -126,6 +141,20 @@ struct executable::state {
     std::vector<std::size_t> first_slot; // of each step in the table of addresses
     std::size_t slots = 0, arena = 0, constants = 0;
     bool decides_sizes = false; // of some value, by data
+    // Memory of a run that has ended, for the next that brings none: fresh pages cost more than many a kernel.
+    mutable std::mutex idle_lock;
+    mutable std::unique_ptr<run_context::memory> idle; // of no state
+
+    [[nodiscard]] std::unique_ptr<run_context::memory> take_idle() const {
+        std::lock_guard const lock{idle_lock};
+        return std::move(idle);
+    }
+    void keep_idle(std::unique_ptr<run_context::memory> m) const {
+        m->of.reset();
+        std::fill(m->open.begin(), m->open.end(), tensor{});
+        std::lock_guard const lock{idle_lock};
+        idle.swap(m);
+    }
 
     // Addresses of a step's buffers begin at `at`; `open` are the values whose sizes data decide, by their numbers.
     void run_step(std::size_t i, void* const* at, std::span<tensor> open, executor& threads) const {
@@ -171,20 +200,6 @@ struct executable::state {
         own[values.size()] = thread_workspace(c.workspace);
         f(own.data(), begin, end);
     }
-};
-
-struct run_context::memory {
-    void* arena = nullptr;
-    std::vector<void*> addresses;
-    std::vector<tensor> open; // values whose sizes data decide, by number; empty where there are none
-    std::shared_ptr<executable::state const> of;
-
-    std::span<tensor> open_values() noexcept { return {open.data(), open.size()}; }
-
-    memory() = default;
-    memory(memory const&) = delete;
-    memory& operator=(memory const&) = delete;
-    ~memory() { std::free(arena); }
 };
 
 GSUB_INLINE run_context::run_context(std::unique_ptr<memory> m) noexcept : memory_(std::move(m)) {}
@@ -324,10 +339,13 @@ GSUB_LAZY_BODY std::vector<tensor> executable::make_outputs() const {
 
 GSUB_LAZY_BODY result<std::vector<tensor>> executable::run(std::span<tensor const> inputs, executor* threads) const {
     inline_executor alone;
-    auto context = make_context();
     auto outputs = make_outputs();
-    if (auto done = run(context, inputs, {outputs.data(), outputs.size()}, threads ? *threads : alone); !done)
-        return done.error();
+    auto kept = state_->take_idle();
+    auto context = kept ? run_context{std::move(kept)} : make_context();
+    context.memory_->of = state_;
+    auto done = run(context, inputs, {outputs.data(), outputs.size()}, threads ? *threads : alone);
+    state_->keep_idle(std::move(context.memory_));
+    if (!done) return done.error();
     return outputs;
 }
 
