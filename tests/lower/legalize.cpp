@@ -81,6 +81,28 @@ TEST_CASE("arithmetic on halves goes on in f32 behind contractions") {
     }
 }
 
+TEST_CASE("the mean of all pixels is a pooling where a convolution gives the images, and elsewhere stays what it is") {
+    using namespace legalize_test;
+    for (auto const images : {true, false})
+        for (auto const& axes : {ints{2, 3}, ints{-1, -2}, ints{1, 2}, ints{3}}) {
+            graph g;
+            graph_builder b{g};
+            auto x = b.input(dtype::f32, {2, 3, 5, 4}, "x");
+            attributes_of<ops::conv> pointwise;
+            pointwise.strides = pointwise.dilations = {1, 1}, pointwise.pads = {0, 0, 0, 0};
+            if (images) {
+                auto const weights = b.constant(tensor::zeros(dtype::f32, ints{3, 3, 1, 1}));
+                x = b.add<ops::relu>(b.add<ops::conv>(pointwise, {x, weights}));
+            }
+            b.outputs({b.add<ops::mul>(x, b.add<ops::reduce_mean>({.axes = axes, .keepdims = true}, {x}))});
+            std::vector<std::uint32_t> within;
+            auto const pooled = images && (axes == ints{2, 3} || axes == ints{-1, -2});
+            CHECK(legalize(g, rows, within) == pooled);
+            CHECK(operators_of(g).contains("GlobalAveragePool") == pooled);
+            CHECK(check(g, stage{}).empty());
+        }
+}
+
 TEST_CASE("what stands for a node has its group and its names") {
     using namespace legalize_test;
     graph g;

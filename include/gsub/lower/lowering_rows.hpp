@@ -40,6 +40,7 @@ GSUB_LAZY [[nodiscard]] legal_values legalize_gemm(any_graph& g, node_id n);
 GSUB_LAZY [[nodiscard]] legal_values legalize_einsum(any_graph& g, node_id n);
 GSUB_LAZY [[nodiscard]] legal_values legalize_batch_norm(any_graph& g, node_id n);
 GSUB_LAZY [[nodiscard]] legal_values legalize_batch_norm_training(any_graph& g, node_id n);
+GSUB_LAZY [[nodiscard]] legal_values legalize_reduce_mean(any_graph& g, node_id n);
 GSUB_LAZY [[nodiscard]] legal_values legalize_dropout(any_graph& g, node_id n);
 GSUB_LAZY [[nodiscard]] legal_values legalize_quantize(any_graph& g, node_id n);
 GSUB_LAZY [[nodiscard]] legal_values legalize_dequantize(any_graph& g, node_id n);
@@ -97,7 +98,9 @@ struct lowering<ops::reduce_sum> {
     GSUB_LAZY static bool lower(kernel_builder& b, node_id n) { return detail::lower_reduction(b, n); }
 };
 template <>
-struct lowering<ops::reduce_mean> : lowering<ops::reduce_sum> {};
+struct lowering<ops::reduce_mean> : lowering<ops::reduce_sum> {
+    GSUB_LAZY static legal_values legalize(any_graph& g, node_id n) { return detail::legalize_reduce_mean(g, n); }
+};
 template <>
 struct lowering<ops::reduce_max> : lowering<ops::reduce_sum> {};
 template <>

@@ -1,7 +1,9 @@
-// Legalization of normalisations by computed numbers, and of dropout.
+// Legalization of normalisations by computed numbers, of means of images, and of dropout.
 #pragma once
 
 #include <gsub/lower/impl/legal_writer.hpp>
+
+#include <algorithm>
 
 namespace gsub::detail {
 
@@ -57,6 +59,35 @@ GSUB_LAZY_BODY legal_values legalize_batch_norm_training(any_graph& g, node_id n
     out.push_back(running(1, 3, mean));
     out.push_back(running(2, 4, variance));
     return out;
+}
+
+// Whether a value is images that lie in blocks of channels: of a convolution or pooling, or arithmetic on such ones.
+GSUB_LAZY [[nodiscard]] bool are_images(any_graph const& g, value_id v) {
+    for (int steps = 0; steps < 16; ++steps) {
+        auto const n = v.node;
+        if (g.is<ops::conv>(n) || g.is<ops::max_pool>(n) || g.is<ops::average_pool>(n)) return true;
+        if (g.op(n).category != op_category::elementwise && !g.is<ops::batch_norm>(n)) return false;
+        auto const operands = g.operands(n);
+        auto const same = std::ranges::find_if(operands, [&](value_id o) { return o.valid() && g.type(o) == g.type(v); });
+        if (same == operands.end()) return false;
+        v = *same;
+    }
+    return false;
+}
+
+// The mean of all pixels, which keeps its place in blocks, where a reduction takes rows.
+GSUB_LAZY_BODY legal_values legalize_reduce_mean(any_graph& g, node_id n) {
+    legal_writer w{g, n};
+    auto const x = w.operand(0);
+    auto const& a = w.attributes<ops::reduce_mean>();
+    auto const rank = w.sizes(x).size();
+    if (w.element(x) != dtype::f32 || rank < 3 || rank > 5 || !a.keepdims || a.axes.size() + 2 != rank || w.has(1) ||
+        w.elements(x) == 0)
+        return {};
+    for (auto const axis : a.axes)
+        if (*normalized_axis(axis, rank) < 2) return {};
+    if (!are_images(g, x)) return {};
+    return {w.make<ops::global_average_pool>(x)};
 }
 
 // The identity, and a mask that is true everywhere, where that is known by now.
