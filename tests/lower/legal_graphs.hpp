@@ -164,6 +164,29 @@ inline void add_products(graph_list& all) {
         });
     }
 }
+// Filters of many taps along rows, of few channels: of any step, border, and what is behind.
+inline void add_row_filters(graph_list& all) {
+    for (std::int64_t const step : {1, 2, 3, 4, 8})
+        all.add("row filters, each " + std::to_string(step), [=](graph_list& l) {
+            auto& b = l.to();
+            std::vector<value_id> out;
+            auto const weights = [&](ints const& dims) {
+                auto t = tensor::zeros(dtype::f32, dims);
+                fill_random(t, random_stream{static_cast<std::uint64_t>(step)});
+                return b.constant(std::move(t));
+            };
+            attributes_of<ops::conv> row, image, rows;
+            row.strides = {step}, row.dilations = {1}, row.pads = {5, 2};
+            row.group = 3, row.act = activation::relu;
+            out.push_back(b.add<ops::conv>(row, {l.input(dtype::f32, {2, 3, 701}), weights({3, 1, 48}), weights({3})}));
+            image.strides = {1, step}, image.dilations = {1, 1}, image.pads = {0, 0, 0, 0};
+            out.push_back(b.add<ops::conv>(image, {l.input(dtype::f32, {1, 1, 1, 640}), weights({1, 1, 1, 32})}));
+            rows.strides = {2, step}, rows.dilations = {1, 2}, rows.pads = {1, 0, 0, 7}, rows.group = 2;
+            out.push_back(
+                b.add<ops::conv>(rows, {l.input(dtype::f32, {1, 2, 7, 699}), weights({2, 1, 2, 20}), weights({2})}));
+            return out;
+        });
+}
 inline void add_rest(graph_list& all) {
     for (auto const t : {dtype::f32, dtype::i64, dtype::boolean}) {
         auto const name = " of " + std::string{to_string(t)};
@@ -237,7 +260,7 @@ inline void add_networks(graph_list& all) {
 /// All of them.
 inline std::vector<named_graph> all() {
     graph_list l;
-    add_quantization(l), add_products(l), add_rest(l), add_networks(l);
+    add_quantization(l), add_products(l), add_row_filters(l), add_rest(l), add_networks(l);
     return l.take();
 }
 

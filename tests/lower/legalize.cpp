@@ -103,6 +103,22 @@ TEST_CASE("the mean of all pixels is a pooling where a convolution gives the ima
         }
 }
 
+TEST_CASE("a filter of a row by steps reads what lies side by side, where the step divides its taps") {
+    using namespace legalize_test;
+    for (std::int64_t const step : {1, 2, 5, 16}) {
+        graph g;
+        graph_builder b{g};
+        attributes_of<ops::conv> a;
+        a.strides = {1, step}, a.dilations = {1, 1}, a.pads = {0, 0, 0, 0};
+        auto const x = b.input(dtype::f32, {1, 1, 1, 2048}, "x");
+        b.outputs({b.add<ops::conv>(a, {x, b.constant(tensor::zeros(dtype::f32, ints{1, 1, 1, 64}))})});
+        std::vector<std::uint32_t> within;
+        CHECK(legalize(g, rows, within) == (step == 2));
+        for (auto n : g.order())
+            if (g.is<ops::conv>(n)) CHECK(g.attributes<ops::conv>(n).strides.back() == (step == 2 ? 1 : step));
+    }
+}
+
 TEST_CASE("what stands for a node has its group and its names") {
     using namespace legalize_test;
     graph g;

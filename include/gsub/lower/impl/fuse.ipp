@@ -11,6 +11,7 @@
 #include <gsub/lower/impl/fuse_matmul.ipp>
 #include <gsub/lower/impl/fuse_movement.ipp>
 #include <gsub/lower/impl/fuse_pool.ipp>
+#include <gsub/lower/impl/row_filters.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -20,10 +21,10 @@ namespace gsub {
 namespace detail {
 
 GSUB_LAZY_BODY bool lower_conv(kernel_builder& b, node_id n) {
-    return conv_fusion{b}.conv(n) || fuse_conv_windows(b, n);
+    return (!is_row_filter(b.graph(), n) && conv_fusion{b}.conv(n)) || fuse_conv_windows(b, n);
 }
 GSUB_LAZY_BODY kernel_group match_conv_row(fusion_scope const& s, node_id n) {
-    return match_conv(s, n);
+    return is_row_filter(s.graph(), n) ? kernel_group{} : match_conv(s, n);
 }
 GSUB_LAZY_BODY bool lower_batch_norm(kernel_builder& b, node_id n) {
     return conv_fusion{b}.batch_norm(n);

@@ -3,6 +3,7 @@
 #include <gsub/core/format.hpp>
 #include <gsub/ir/ops/ops.hpp>
 #include <gsub/ir/types/blocked_layout.hpp>
+#include <gsub/lower/impl/row_filters.hpp>
 #include <gsub/lower/kernel_graph.hpp>
 #include <gsub/lower/kernel_layouts.hpp>
 
@@ -122,7 +123,7 @@ GSUB_LAZY_BODY kernel_storage kernel_storage_of(any_graph const& g, node_id n, i
             if (!g.constant(g.operand(n, i))) return false;
         return true;
     };
-    if (g.is<ops::conv>(n)) return constants(1, 2) ? blocks : row_major;
+    if (g.is<ops::conv>(n)) return constants(1, 2) && !detail::is_row_filter(g, n) ? blocks : row_major;
     if (g.is<ops::batch_norm>(n)) return either(constants(1, 5) && type.dims[1].size() > 1);
     if (g.is<ops::identity>(n)) return follows;
     if (g.is<ops::concat>(n)) return either(detail::concatenates_blocks(g, n, lanes));
@@ -143,7 +144,7 @@ GSUB_LAZY_BODY bool in_channel_blocks(tensor_type const& type, isa const& isa) {
 }
 
 GSUB_LAZY_BODY bool reads_in_place(any_graph const& g, node_id n, isa const& isa) {
-    auto const convolution = g.is<ops::conv>(n);
+    auto const convolution = g.is<ops::conv>(n) && !detail::is_row_filter(g, n);
     if (!convolution && !g.is<ops::max_pool>(n) && !g.is<ops::average_pool>(n) && !g.is<ops::global_average_pool>(n))
         return false;
     auto const x = detail::unchanged(g, g.operand(n, 0));

@@ -4,6 +4,7 @@
 
 #include <gsub/lower/impl/fuse_einsum.ipp>
 #include <gsub/lower/impl/legal_writer.hpp>
+#include <gsub/lower/impl/row_filters.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -45,6 +46,23 @@ GSUB_LAZY_BODY legal_values legalize_gemm(any_graph& g, node_id n) {
     return {w.has(2) ? w.add(y, times(w.operand(2), a.beta)) : y};
 }
 
+// Row filters whose windows move on by several pixels, as filters of images with that many rows: in a row there is
+// every such pixel, so that what lanes read lies side by side.
+GSUB_LAZY [[nodiscard]] value_id filtered_by_steps(legal_writer& w, attributes_of<ops::conv> const& a) {
+    auto const weights = w.operand(1);
+    auto const sizes = w.sizes(w.operand(0));
+    auto const step = a.strides.back(), taps = w.sizes(weights).back(), channels = sizes[1];
+    auto const before = a.pads[sizes.size() - 3], after = a.pads.back();
+    auto x = w.reshaped(w.operand(0), {sizes[0], channels, sizes.back()});
+    if (before != 0 || after != 0) x = w.make<ops::pad>({.pads = {0, 0, before, 0, 0, after}}, {x});
+    auto const whole = w.sizes(x)[2] / step; // no window reaches beyond
+    x = w.reshaped(w.sliced(x, 2, 0, whole * step), {sizes[0], channels, whole, step});
+    attributes_of<ops::conv> plain;
+    plain.strides = plain.dilations = {1, 1}, plain.pads = {0, 0, 0, 0}, plain.group = a.group;
+    auto const filters = w.transposed(w.reshaped(weights, {channels, 1, taps / step, step}), {0, 1, 3, 2});
+    return w.reshaped(w.make<ops::conv>(plain, {w.transposed(x, {0, 1, 3, 2}), filters}), w.result_type().sizes());
+}
+
 // A convolution that is products, or whose bias is computed, has what follows it apart.
 GSUB_LAZY_BODY legal_values legalize_conv(any_graph& g, node_id n) {
     legal_writer w{g, n};
@@ -52,10 +70,12 @@ GSUB_LAZY_BODY legal_values legalize_conv(any_graph& g, node_id n) {
     auto const known = [&](std::size_t i) { return !w.has(i) || g.constant(w.operand(i)); };
     auto const rank = w.result_type().rank();
     auto a = w.attributes<ops::conv>();
-    auto const by_products = !known(1) || !known(2) || rank > 5; // kernels of convolutions have three directions
-    if (rank < 3 || !by_products || (!w.has(2) && a.act == activation::none)) return {};
+    auto const filters = filters_rows(g, n), by_steps = filters && a.strides.back() > 1;
+    auto const by_products =
+        filters || !known(1) || !known(2) || rank > 5; // kernels of convolutions have three directions
+    if (rank < 3 || !by_products || (!w.has(2) && a.act == activation::none && !by_steps)) return {};
     auto const act = std::exchange(a.act, activation::none);
-    auto y = w.make<ops::conv>(a, {w.operand(0), w.operand(1)});
+    auto y = by_steps ? filtered_by_steps(w, a) : w.make<ops::conv>(a, {w.operand(0), w.operand(1)});
     if (w.has(2)) y = w.add(y, w.along_axis(w.reshaped(w.operand(2), {w.elements(w.operand(2)), 1}), 1, rank));
     switch (act) {
     case activation::none:
