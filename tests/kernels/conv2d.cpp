@@ -481,7 +481,26 @@ std::vector<conv2d_shape> layers(isa const& isa) {
     cut.groups = 5, cut.in_channels = cut.out_channels = cut.groups * l * 3 / 2;
     conv2d_shape more = narrow; // two filters a channel
     more.in_channels = more.groups = 24, more.out_channels = 48;
-    return {stem, small, point, down, depth, half, wide, larger, grouped, narrow, strided, odd, cut, more};
+    conv2d_shape spectrum; // of windows of sound: taps in parts
+    spectrum.out_channels = 2 * l + 3, spectrum.in = {1, 301}, spectrum.kernel = {1, 64}, spectrum.stride = {1, 4};
+    spectrum.pads = {0, 20, 0, 9}, spectrum.input = image_layout::planar, spectrum.bias = true;
+    conv2d_shape prime = spectrum; // of which nothing divides the taps
+    prime.in_channels = l, prime.input = image_layout::blocked, prime.kernel = {2, 37}, prime.pads = {1, 20, 0, 9};
+    conv2d_shape far = depth; // depthwise
+    far.kernel = {1, 48}, far.in = {3, 70}, far.pads = {0, 24, 0, 23};
+    return {stem,   small,   point, down, depth, half,     wide,  larger, grouped,
+            narrow, strided, odd,   cut,  more,  spectrum, prime, far};
+}
+
+TEST_CASE("the taps of wide windows are written out in parts, so that code does not grow with them") {
+    auto const& isa = isa::avx512;
+    auto const instructions = [&](std::int64_t taps) {
+        conv2d_shape s;
+        s.out_channels = 32, s.in = {1, 2000}, s.kernel = {1, taps}, s.input = image_layout::planar;
+        auto const nest = kernels::conv2d_nest(s, kernels::default_config(s, isa), isa);
+        return to_string(codegen::lower(nest, "conv").value()).size();
+    };
+    CHECK(instructions(512) < 2 * instructions(16));
 }
 
 TEST_CASE("layers of networks are right with the configuration that is chosen for them") {

@@ -11,9 +11,8 @@
 namespace gsub {
 
 /// Graph builder: appends nodes to a graph and infers their types. Follows the elements of small tensors of whole
-/// numbers, so that shape arithmetic over fixed sizes is known at once; `known` gives them. *Errors* an ill-typed application
-/// throws `error` (`invalid_input`).
-/// *Example* `examples/04_operator.cpp`
+/// numbers, so that shape arithmetic over fixed sizes is known at once; `known` gives them. *Errors* an ill-typed
+/// application throws `error` (`invalid_input`). *Example* `examples/04_operator.cpp`
 class graph_builder : public node_sink {
 public:
     /// Builds into `g`, which must outlive the builder.

@@ -207,6 +207,16 @@ private:
         return scheduled(e.store(out_, {n, out_block, row_out, x, lane}, v), of, depth);
     }
 
+    // Taps of a row whose code is written out: all, but of a window so wide that its code would not stay in the core's
+    // cache of instructions a part that divides them.
+    static std::int64_t taps_at_once(std::int64_t taps) {
+        constexpr std::int64_t wide = 32, most = 16;
+        if (taps <= wide) return taps;
+        auto part = most;
+        while (taps % part != 0) --part;
+        return part;
+    }
+
     loop::loop_nest scheduled(loop::tensor_expression what, step_tiles const& of, depth_axes const& depth) const {
         loop::schedule plan{std::move(what)};
         auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
@@ -217,7 +227,12 @@ private:
         auto const [xc, xt] = plan.split(xo, flat_ && !tiled_ ? c_.chunk : (columns_ + c_.tile_ow - 1) / c_.tile_ow);
         auto const [io, iu] =
             plan.split(loop_of("ici"), depthwise_ ? 1 : std::min<std::int64_t>(c_.unroll_ic, z_.lanes));
-        auto const batch = loop_of("n"), group = loop_of("g"), tap_rows = loop_of("kh"), taps = loop_of("kw");
+        auto const batch = loop_of("n"), group = loop_of("g"), tap_rows = loop_of("kh");
+        std::vector<loop::variable> taps{loop_of("kw")}; // the last one is written out
+        if (auto const part = taps_at_once(s_.kernel[1]); part < s_.kernel[1]) {
+            auto const [far, near] = plan.split(taps[0], part);
+            taps = {far, near};
+        }
         std::vector<loop::variable> order{batch};
         if (c_.oc_inner && !tiled_)
             order.insert(order.end(), {yo, xc, group, oo});
@@ -225,13 +240,15 @@ private:
             order.insert(order.end(), {group, oo});
         if (of.count > 1) order.push_back(loop_of("ict"));
         if (!c_.oc_inner || tiled_) order.insert(order.end(), {yo, xc});
-        order.insert(order.end(), {xt, loop_of("ic"), tap_rows, taps, io, iu, yi, xi, oi, loop_of("lane")});
+        order.insert(order.end(), {xt, loop_of("ic"), tap_rows});
+        order.insert(order.end(), taps.begin(), taps.end());
+        order.insert(order.end(), {io, iu, yi, xi, oi, loop_of("lane")});
         plan.reorder(as_span(depth.within(plan, yo, tap_rows, order)));
         auto joined = plan.loops()[0].var;
         for (int k = 0; k < (tiled_ ? 2 : depth.exist ? 5 : 4); ++k) joined = plan.fuse(joined, plan.loops()[1].var);
         plan.parallel(joined);
         if (c_.unroll_kh) plan.unroll(tap_rows);
-        for (auto u : {taps, iu, yi, xi, oi}) plan.unroll(u);
+        for (auto u : {taps.back(), iu, yi, xi, oi}) plan.unroll(u);
         plan.vectorize(loop_of("lane"));
         return std::move(plan).finish();
     }

@@ -68,7 +68,8 @@ GSUB_LAZY [[nodiscard]] bool are_images(any_graph const& g, value_id v) {
         if (g.is<ops::conv>(n) || g.is<ops::max_pool>(n) || g.is<ops::average_pool>(n)) return true;
         if (g.op(n).category != op_category::elementwise && !g.is<ops::batch_norm>(n)) return false;
         auto const operands = g.operands(n);
-        auto const same = std::ranges::find_if(operands, [&](value_id o) { return o.valid() && g.type(o) == g.type(v); });
+        auto const same =
+            std::ranges::find_if(operands, [&](value_id o) { return o.valid() && g.type(o) == g.type(v); });
         if (same == operands.end()) return false;
         v = *same;
     }

@@ -338,13 +338,17 @@ GSUB_LAZY_BODY std::vector<tensor> executable::make_outputs() const {
 }
 
 GSUB_LAZY_BODY result<std::vector<tensor>> executable::run(std::span<tensor const> inputs, executor* threads) const {
+    struct lent_context { // goes back, whatever happens
+        state const& of;
+        run_context context;
+        ~lent_context() { of.keep_idle(std::move(context.memory_)); }
+    };
     inline_executor alone;
     auto outputs = make_outputs();
     auto kept = state_->take_idle();
-    auto context = kept ? run_context{std::move(kept)} : make_context();
-    context.memory_->of = state_;
-    auto done = run(context, inputs, {outputs.data(), outputs.size()}, threads ? *threads : alone);
-    state_->keep_idle(std::move(context.memory_));
+    lent_context lent{*state_, kept ? run_context{std::move(kept)} : make_context()};
+    lent.context.memory_->of = state_;
+    auto done = run(lent.context, inputs, {outputs.data(), outputs.size()}, threads ? *threads : alone);
     if (!done) return done.error();
     return outputs;
 }

@@ -86,10 +86,7 @@ namespace detail {
 // What is known of an integer element: nothing where the element type cannot hold it.
 GSUB_INLINE element_knowledge element_of(dtype element, std::int64_t value) {
     if (is_floating(element)) { // whole numbers, as far as the type has each of them
-        auto const digits = element == dtype::f64   ? 53
-                            : element == dtype::f32 ? 24
-                            : element == dtype::f16 ? 11
-                                                    : 8;
+        auto const digits = element == dtype::f64 ? 53 : element == dtype::f32 ? 24 : element == dtype::f16 ? 11 : 8;
         auto const most = std::int64_t{1} << digits;
         return value >= -most && value <= most ? element_knowledge{true, value, {}} : element_knowledge{};
     }

@@ -93,7 +93,7 @@ GSUB_INLINE void infer_shape<ops::cast>::infer(infer_context& cx) {
         if (t.element == dtype::boolean)
             converted.push_back(e.fixed ? element_knowledge{true, e.value != 0, {}} : element_knowledge{});
         else
-            converted.push_back(e.fixed                     ? detail::element_of(t.element, e.value)
+            converted.push_back(e.fixed                  ? detail::element_of(t.element, e.value)
                                 : is_floating(t.element) ? element_knowledge{}
                                                          : e);
     cx.result_knowledge(std::move(converted));

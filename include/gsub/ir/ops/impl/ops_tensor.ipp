@@ -293,7 +293,8 @@ GSUB_INLINE void infer_shape<ops::range>::infer(infer_context& cx) {
     }
     small_vector<element_knowledge, 3> known;
     for (std::size_t i = 0; i < 3; ++i)
-        known.push_back(cx.known(i) && cx.known(i)->size() == 1 ? (*cx.known(i))[0] : element_knowledge{});
+        known.push_back(!is_floating(element) && cx.known(i) && cx.known(i)->size() == 1 ? (*cx.known(i))[0]
+                                                                                         : element_knowledge{});
     auto const &start = known[0], &limit = known[1], &delta = known[2];
     if (delta.fixed && delta.value == 0) return cx.fail("delta 0");
     if (!start.fixed || !limit.fixed || !delta.fixed) {
