@@ -7,6 +7,7 @@
 
 #include <ctime>
 #include <fcntl.h>
+#include <limits>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -395,6 +396,21 @@ w::model squeezing(std::vector<w::size> const& x, std::string const& of = "one")
         .add("Equal", {"size", "number"}, {"one"})
         .add("If", {of}, {"y"}, {w::graph("then_branch", yes.graph()), w::graph("else_branch", no.graph())}, "choice")
         .out("y");
+}
+
+TEST_CASE("pads that begin with the last dimension and are turned as a matrix are known, as PyTorch writes them") {
+    w::model m;
+    m.in("x", {1, 9}).weight(w::integers("pads", {0, 4})).weight(w::integers("rest", {2}));
+    m.add("ConstantOfShape", {"rest"}, {"none"}, {w::tensor("value", w::integers("", {0}))});
+    m.add("Concat", {"pads", "none"}, {"all"}, {w::integer("axis", 0)});
+    m.weight(w::integers("pairs", {-1, 2})).add("Reshape", {"all", "pairs"}, {"matrix"});
+    m.weight(w::integers("zero", {0})).weight(w::integers("last", {-1}));
+    m.weight(w::integers("least", {std::numeric_limits<std::int64_t>::min() + 1}));
+    m.add("Slice", {"matrix", "last", "least", "zero", "last"}, {"backwards"});
+    m.add("Transpose", {"backwards"}, {"turned"}, {w::integer_list("perm", {1, 0})});
+    m.add("Reshape", {"turned", "last"}, {"list"}).add("Cast", {"list"}, {"whole"}, {w::integer("to", 7)});
+    auto const g = loaded(m.add("Pad", {"x", "whole"}, {"y"}, {w::word("mode", "reflect")}).out("y"));
+    CHECK(to_string(g.type(g.output(0))) == "f32[1,13]");
 }
 
 TEST_CASE("an If whose condition follows from the sizes is the branch taken, the other is not looked at") {

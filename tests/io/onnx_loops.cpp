@@ -248,6 +248,18 @@ TEST_CASE("a loop ends as soon as its condition is known to be false") {
     CHECK(near(run(m.weight(number("one", 1)).in("x", {1}), {floats({1}, {3})})[0], floats({1}, {6})));
 }
 
+TEST_CASE("a condition that compares a counter and a size as reals is known, as TensorFlow's exporter writes it") {
+    auto body = body_of({"i", "c", "counter", "s"});
+    body.weight(number("one", 1)).add("Add", {"counter", "one"}, {"more"}).add("Add", {"s", "s"}, {"next"});
+    body.add("Cast", {"more"}, {"turn"}, {w::integer("to", 1)}).add("Less", {"turn", "turns"}, {"on"});
+    auto m = loop(body.out("on").out("more").out("next"), "", "begins", {"none", "x"}, {"count", "y"});
+    m.in("x", {3}).add("Shape", {"x"}, {"size"}).add("Squeeze", {"size"}, {"length"});
+    m.add("Cast", {"length"}, {"turns"}, {w::integer("to", 1)}).add("Cast", {"none"}, {"first"}, {w::integer("to", 1)});
+    auto const got = run(m.add("Less", {"first", "turns"}, {"begins"}), {floats({3}, {1, 2, 3})});
+    CHECK(got[0].hash() == whole({}, {3}).hash());
+    CHECK(near(got[1], floats({3}, {8, 16, 24})));
+}
+
 TEST_CASE("states of a loop grow, and what depends on the iteration's number is known") {
     auto body = body_of({"i", "c", "s"});
     body.weight(w::integers("first", {0})).weight(number("one", 1)).weight(w::integers("axis", {0}));
