@@ -17,15 +17,20 @@ GSUB_INLINE infer_context::infer_context(op_info const& op, attributes_id attrib
       has_known_(operands.size(), false),
       result_types_(results) {}
 
+namespace detail {
+// Whether a tensor of a type may have so many elements; of several dimensions only where all are known.
+GSUB_INLINE bool may_have_elements(tensor_type const& t, std::size_t count) {
+    return t.is_static() ? t.elements() == static_cast<std::int64_t>(count) : !t.ranked || t.rank() <= 1;
+}
+} // namespace detail
+
 GSUB_INLINE tensor_knowledge const* infer_context::known(std::size_t operand) const noexcept {
     auto const* const k = known_elements(operand);
     return k && !(type(operand).ranked && type(operand).rank() > 1) ? k : nullptr;
 }
 GSUB_INLINE tensor_knowledge const* infer_context::known_elements(std::size_t operand) const noexcept {
     if (operand >= has_known_.size() || !has_known_[operand]) return nullptr;
-    auto const& t = type(operand);
-    auto const grows = t.ranked && t.rank() > 1; // then the size is the type's, which a caller may have set wrongly
-    return !grows || t.elements() == static_cast<std::int64_t>(known_[operand].size()) ? &known_[operand] : nullptr;
+    return detail::may_have_elements(type(operand), known_[operand].size()) ? &known_[operand] : nullptr;
 }
 
 GSUB_INLINE std::optional<ints> infer_context::known_ints(std::size_t operand) const {

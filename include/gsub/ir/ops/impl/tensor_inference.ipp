@@ -2,6 +2,7 @@
 
 #include <gsub/core/algorithm.hpp>
 #include <gsub/core/format.hpp>
+#include <gsub/ir/ops/impl/infer.ipp>
 #include <gsub/ir/ops/impl/tensor_inference.hpp>
 
 #include <algorithm>
@@ -33,9 +34,7 @@ GSUB_INLINE std::optional<small_vector<std::size_t, 6>> sorted_axes(infer_contex
 
 GSUB_INLINE void follow_in_order(infer_context& cx) {
     auto const* const k = cx.known_elements(0);
-    auto const& t = cx.result_type(0);
-    auto const grows = t.ranked && t.rank() > 1;
-    if (k && (!grows || t.elements() == static_cast<std::int64_t>(k->size()))) cx.result_knowledge(*k);
+    if (k && may_have_elements(cx.result_type(0), k->size())) cx.result_knowledge(*k);
 }
 
 GSUB_INLINE void follow_elements(infer_context& cx, std::int64_t begin, ints const& steps) {
