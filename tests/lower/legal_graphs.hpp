@@ -187,6 +187,28 @@ inline void add_row_filters(graph_list& all) {
             return out;
         });
 }
+// Images one pixel wide, which are rows to kernels; with a border beside them they are not.
+inline void add_columns(graph_list& all) {
+    for (std::int64_t const channels : {3, 32})
+        for (std::int64_t const beside : {0, 1})
+            all.add("columns of " + std::to_string(channels) + ", beside " + std::to_string(beside),
+                    [=](graph_list& l) {
+                        auto& b = l.to();
+                        auto const x = l.input(dtype::f32, {2, channels, 41, 1});
+                        auto weights = tensor::zeros(dtype::f32, ints{32, channels, 5, 1});
+                        fill_random(weights, random_stream{7});
+                        attributes_of<ops::conv> conv;
+                        conv.strides = {2, 1}, conv.dilations = {2, 1}, conv.pads = {3, beside, 1, beside};
+                        auto const y = b.add<ops::conv>(conv, {x, b.constant(std::move(weights))});
+                        attributes_of<ops::max_pool> largest;
+                        largest.kernel_shape = {3, 1}, largest.strides = {2, 1}, largest.dilations = {1, 1};
+                        largest.pads = {1, 0, 0, 0};
+                        attributes_of<ops::average_pool> mean;
+                        mean.kernel_shape = {4, 1}, mean.strides = {1, 1}, mean.dilations = {1, 1};
+                        mean.pads = {2, 0, 1, 0}, mean.count_include_pad = beside > 0;
+                        return std::vector{y, b.add<ops::max_pool>(largest, {y}), b.add<ops::average_pool>(mean, {y})};
+                    });
+}
 inline void add_rest(graph_list& all) {
     for (auto const t : {dtype::f32, dtype::i64, dtype::boolean}) {
         auto const name = " of " + std::string{to_string(t)};
@@ -260,7 +282,7 @@ inline void add_networks(graph_list& all) {
 /// All of them.
 inline std::vector<named_graph> all() {
     graph_list l;
-    add_quantization(l), add_products(l), add_row_filters(l), add_rest(l), add_networks(l);
+    add_quantization(l), add_products(l), add_row_filters(l), add_columns(l), add_rest(l), add_networks(l);
     return l.take();
 }
 

@@ -210,6 +210,7 @@ TEST_CASE("known elements are integers only where every one is") {
     CHECK(cx.known(7) == nullptr);
     CHECK_FALSE(cx.has(7));
     CHECK_FALSE(cx.known_ints(0));
+    CHECK_FALSE(cx.known_ints(7));
     cx.set_known(0, {{true, 3, {}}, {true, -1, {}}});
     CHECK(cx.known_ints(0) == ints{3, -1});
     cx.set_known(0, {{true, 3, {}}, {false, 0, dim{symbol{"n"}}}});

@@ -5,7 +5,6 @@
 #include <gsub/ir/graph.hpp>
 #include <gsub/ir/ops/ops.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 

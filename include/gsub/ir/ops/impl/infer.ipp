@@ -34,8 +34,8 @@ GSUB_INLINE tensor_knowledge const* infer_context::known_elements(std::size_t op
 }
 
 GSUB_INLINE std::optional<ints> infer_context::known_ints(std::size_t operand) const {
-    auto const* k = is_floating(type(operand).element) ? nullptr : known(operand);
-    if (!k) return std::nullopt;
+    auto const* const k = known(operand);
+    if (!k || is_floating(type(operand).element)) return std::nullopt;
     ints out;
     for (auto const& e : *k) {
         if (!e.fixed) return std::nullopt;
