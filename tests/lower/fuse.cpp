@@ -2,7 +2,10 @@
 #include "kernel_graphs.hpp"
 #include <gsub/lower/fuse.hpp>
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <variant>
 
 namespace fuse_test {
 
@@ -172,4 +175,28 @@ TEST_CASE("windows of which even few take too much memory are left to the refere
     CHECK(of("f64[1,4,9,9]", "f64[1,4,3,3]", "f64[1,1,7,7]", "") == reference);
     CHECK(of("f32[1,4,9,9]", "f32[1,4,3,3]", "f32[1,1,7,7]", "activation = \"relu\", ") == reference);
     CHECK(of("f32[1,4,9,9]", "f32[1,4,3,3]", "f32[1,1,7,7]", "") != reference);
+}
+
+TEST_CASE("a column is a row to the kernel of a convolution, unless there is a border beside it") {
+    using namespace fuse_test;
+    int seen = 0;
+    for (std::int64_t const beside : {0, 1}) {
+        graph g;
+        graph_builder b{g};
+        attributes_of<ops::conv> a;
+        a.strides = {2, 1}, a.dilations = {1, 1}, a.pads = {3, beside, 1, beside};
+        auto const x = b.input(dtype::f32, {1, 32, 41, 1}, "x");
+        b.outputs({b.add<ops::conv>(a, {x, b.constant(tensor::zeros(dtype::f32, ints{16, 32, 5, 1}))})});
+        auto const k = fused(g);
+        INFO(summary(k));
+        for (auto const& op : k.ops)
+            if (auto const* const d = std::get_if<kernels::descriptor>(&op.computes))
+                if (auto const* const s = std::get_if<kernels::conv2d_shape>(d)) {
+                    CHECK(s->in == (beside ? std::array<std::int64_t, 2>{41, 1} : std::array<std::int64_t, 2>{1, 41}));
+                    CHECK(s->stride[beside ? 0 : 1] == 2);
+                    CHECK(s->pads[beside ? 0 : 1] == 3);
+                    ++seen;
+                }
+    }
+    CHECK(seen == 2);
 }
