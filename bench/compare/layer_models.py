@@ -125,13 +125,15 @@ def recurrent():
 def indexed():
     for network, shape, k in (("anchors of SSD", (1, 8732), 200), ("FPN proposals", (1, 120_000), 1000), ("GPT-2 logits", (1, 50_257), 50)):
         add("TopK", network, shape, lambda m, s=shape, k=k: m.add("TopK", m.input(s), numbers(m, k), axis=1, results=2))
-    # Rows that a network writes: all distinct, in any order.
-    for network, shape, count in (("cache of keys", (512, 512), 64), ("PointPillars", (50_000, 64), 6000), ("BEV grid", (16_384, 128), 4096)):
-        def scattered(m, s=shape, n=count):
+    # Rows that a network writes: all distinct, in any order; into what it is given, or zeros that are its own.
+    for network, shape, count, zeros in (("cache of keys", (512, 512), 64, 0), ("PointPillars", (50_000, 64), 6000, 0), ("BEV grid", (16_384, 128), 4096, 0),
+                                         ("PointPillars, zeros", (50_000, 64), 6000, 1), ("BEV grid, zeros", (16_384, 128), 4096, 1)):
+        def scattered(m, s=shape, n=count, zeros=zeros):
             rows = operator_models.R.permutation(s[0])[:n].reshape(n, 1).astype(I64)
             index = m.input((n, 1), (0, s[0]), I64)
             m.inputs[index] = rows
-            return [m.add("ScatterND", m.input(s), index, m.input((n, s[1])))]
+            into = m.add("ConstantOfShape", numbers(m, *s)) if zeros else m.input(s)
+            return [m.add("ScatterND", into, index, m.input((n, s[1])))]
         add("ScatterND", network, shape, scattered)
     for network, boxes, classes in (("YOLOv5n", 6300, 1), ("SSD", 1917, 20), ("YOLOv8n", 8400, 1)):
         def suppressed(m, n=boxes, c=classes):

@@ -197,3 +197,33 @@ TEST_CASE("a scatter into many bytes works on a copy of them, an output and a va
         CHECK(built_graph::error_of(g, built_graph::built(g)) < 1e-5);
     }
 }
+
+TEST_CASE("a scatter into a constant that repeats keeps one row of it") {
+    using namespace scatters_test;
+    enum content { zeros, rows, two_rows, all_but_one };
+    auto const built = [](content what, std::int64_t count, std::int64_t width) {
+        auto into = tensor::zeros(dtype::f32, ints{count, width});
+        auto const numbers = into.mutable_data<float>();
+        auto const row = static_cast<std::size_t>(width) * (what == two_rows ? 2 : 1);
+        if (what == rows || what == two_rows)
+            for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % row);
+        if (what == all_but_one) numbers.back() = 1;
+        graph g;
+        graph_builder b{g};
+        random_stream r{7};
+        auto const at = b.constant(chosen(r, dtype::i64, {9, 1}, count), "at");
+        auto const u = b.input(dtype::f32, tensor_type{dtype::f32, ints{9, width}}.dims, "u");
+        auto const data = b.constant(std::move(into), "data");
+        auto const scattered = [&](char const* mode) {
+            return b.add<ops::scatter_nd>({.reduction = mode}, {data, at, u});
+        };
+        b.outputs({scattered("none"), scattered("add")}); // both begin with the constant
+        auto e = built_graph::built(g);
+        CHECK(built_graph::kinds(e) == std::vector<std::string>{"copy", "scatter", "copy", "scatter"});
+        CHECK(built_graph::error_of(g, e) < 1e-5);
+        return e.constant_bytes();
+    };
+    for (auto const what : {zeros, rows, two_rows}) CHECK(built(what, 5000, 64) < 10'000);
+    CHECK(built(all_but_one, 5000, 64) >= 1'280'000);
+    CHECK(built(zeros, 300'007, 1) >= 1'200'028); // a prime: no rows
+}

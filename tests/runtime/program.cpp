@@ -43,6 +43,11 @@ TEST_CASE("a join writes each byte of its result once, so many of each operand o
     }
     CHECK(runtime::copy_of(12).bytes() == 12);
     CHECK(runtime::copy_of(0).bytes() == 0);
+    auto const again = runtime::repeated_copy(12, 5);
+    CHECK(again.bytes() == 60);
+    CHECK(again.times == 5);
+    CHECK(again.moves[0].from_step == 0);
+    CHECK(again.moves[0].to_step == 12);
 }
 
 TEST_CASE("the kind of a step follows from what it is") {

@@ -124,6 +124,10 @@ struct copy_call {
 [[nodiscard]] inline copy_call copy_of(std::size_t size) {
     return {1, {{.from = 0, .to = 1, .size = size}}};
 }
+/// Copy of `size` bytes, the first value of a step, to its second one, so many times one after another.
+[[nodiscard]] inline copy_call repeated_copy(std::size_t size, std::size_t times) {
+    return {static_cast<std::int64_t>(times), {{.from = 0, .to = 1, .to_step = size, .size = size}}};
+}
 /// Concatenation of the first values of a step in the one behind them: each time so many bytes of each in turn.
 GSUB_LAZY [[nodiscard]] copy_call concat_of(std::int64_t times, std::span<std::size_t const> sizes);
 

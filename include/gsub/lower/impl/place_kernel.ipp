@@ -8,6 +8,7 @@
 #include <gsub/lower/impl/value_storage.ipp>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
@@ -62,6 +63,8 @@ public:
         } else if (auto images = kernels::images_of(d)) {
             place_image(*images, op.operands[0].value);
             if (auto const stored = results_.image(*images, op.results[0])) channels_last = stored;
+        } else if (std::holds_alternative<kernels::scatter_shape>(d)) {
+            if (auto const row = repeated_row(op.operands[0].value)) stored_.emplace_back(0, *row);
         }
         auto needs = std::vector<operand_requirement>(op.operands.size());
         for (std::size_t i = 0; i < needs.size(); ++i) needs[i] = requirement_of(op, i);
@@ -100,10 +103,31 @@ public:
     }
 
 private:
+    static constexpr std::size_t many_bytes = std::size_t{1} << 20; // that a scatter does not copy itself
+
+    // One row of a constant of many bytes that has nothing but such rows, as zeros do: short enough to stay in the
+    // first cache while it is copied over and over.
+    std::optional<kernel_value_id> repeated_row(kernel_value_id v) {
+        constexpr std::size_t longest = 2048, shortest = 128;
+        auto const& given = s_.in.values[s_.index(v)];
+        auto const bytes = given.data.raw();
+        if (!s_.constant(v) || bytes.size() < many_bytes) return std::nullopt;
+        auto const element = byte_size(given.type.element);
+        for (auto row = longest; row >= shortest; --row) {
+            if (row % element != 0 || bytes.size() % row != 0) continue;
+            if (std::memcmp(bytes.data(), bytes.data() + row, bytes.size() - row) != 0) continue;
+            std::int64_t const dims[] = {static_cast<std::int64_t>(row / element)};
+            auto data = tensor::zeros(given.type.element, dims);
+            std::ranges::copy(bytes.first(row), data.mutable_raw().begin());
+            kernel_value value{.name = given.name, .type = data.type(), .role = runtime::memory_role::constant};
+            value.bytes = row, value.data = std::move(data);
+            return s_.add_value(std::move(value));
+        }
+        return std::nullopt;
+    }
     // Data that nothing reads later become the result. Of others, many bytes are copied as bytes, which keep nothing in
     // a cache, and the kernel works on the copy.
     void place_scatter(kernel_op& op, std::size_t number, kernels::scatter_shape& s) {
-        constexpr std::size_t many = std::size_t{1} << 20;
         if (s_.may_overwrite(op.operands[0].value, number)) {
             op.results[0] = s_.set_plain(op.results[0], op.operands[0].value);
             s.in_place = true;
@@ -111,8 +135,10 @@ private:
         }
         op.results[0] = s_.new_plain(op.results[0]);
         auto const bytes = s_.out.values[s_.index(op.results[0])].bytes;
-        if (bytes < many) return;
-        s_.add_op(op, runtime::copy_of(bytes), {op.operands[0].value}, {op.results[0]});
+        if (bytes < many_bytes) return;
+        auto const row = s_.out.values[s_.index(op.operands[0].value)].bytes;
+        s_.add_op(op, row < bytes ? runtime::repeated_copy(row, bytes / row) : runtime::copy_of(bytes),
+                  {op.operands[0].value}, {op.results[0]});
         op.operands[0].value = op.results[0];
         s.in_place = true;
     }
