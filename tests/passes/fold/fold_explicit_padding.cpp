@@ -94,6 +94,17 @@ TEST_CASE("FoldExplicitPadding N1-N4, N6: other values, modes, dimensions, crops
     CHECK_FALSE(run(n, {n.b.add<ops::conv>(bench::window(1), {p, n.weight({4, 4, 1, 1})})}, folding).outcome.changed);
 }
 
+TEST_CASE("FoldExplicitPadding: zeros stay where weights are not finite: a product of both is no zero") {
+    for (auto const number : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+        bench n;
+        auto weights = tensor::zeros(dtype::f32, ints{4, 4, 3, 3});
+        weights.mutable_data<float>()[5] = number;
+        auto const w = n.b.constant(std::move(weights));
+        auto const r = run(n, {n.b.add<ops::conv>(bench::window(3), {padded(n, n.image(), border), w})}, folding);
+        CHECK(r.outcome.skips("weights that are not finite") == 1);
+    }
+}
+
 TEST_CASE("FoldExplicitPadding N5: a border with other readers folds where it can and stays for them") {
     bench n;
     auto const p = padded(n, n.image(), border);

@@ -4,6 +4,7 @@
 #include <gsub/passes/impl/pass_steps.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -87,8 +88,17 @@ private:
         return suits(window, n, pad);
     }
 
-    std::string_view suits(attributes_of<ops::conv> const&, node_id, node_id pad) const {
-        return g_.attributes<ops::pad>(pad).value == 0 ? "" : "a border that is not zero";
+    std::string_view suits(attributes_of<ops::conv> const&, node_id n, node_id pad) const {
+        if (g_.attributes<ops::pad>(pad).value != 0) return "a border that is not zero";
+        return may_skip_zeros(g_.operand(n, 1)) ? "" : "weights that are not finite";
+    }
+    // Whether weights times zero are zero, as windows take them: constants say so, others are trusted.
+    [[nodiscard]] bool may_skip_zeros(value_id weights) const {
+        if (!g_.constant(weights.node)) return true;
+        auto const& data = g_.constant_data(weights.node);
+        if (!is_floating(data.element())) return true;
+        auto const all = data.converted_to(dtype::f64);
+        return std::ranges::all_of(all.data<double>(), [](double w) { return std::isfinite(w); });
     }
     std::string_view suits(attributes_of<ops::average_pool> const& window, node_id, node_id pad) const {
         if (g_.attributes<ops::pad>(pad).value != 0) return "a border that is not zero";
