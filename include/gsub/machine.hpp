@@ -7,6 +7,9 @@
 #include <gsub/machine/instruction.hpp>
 #include <gsub/machine/loop_map.hpp>
 #include <gsub/machine/natural_loops.hpp>
+#include <gsub/machine/occupancy.hpp>
 #include <gsub/machine/pipeline.hpp>
 #include <gsub/machine/pipeline_run.hpp>
+#include <gsub/machine/ptx.hpp>
+#include <gsub/machine/ptx_work.hpp>
 #include <gsub/machine/strided_box.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gsub/target/feature.hpp>
+#include <gsub/target/gpu.hpp>
 #include <gsub/target/isa.hpp>
 #include <gsub/target/microarchitecture.hpp>
 #include <gsub/target/port_table.hpp>

@@ -77,6 +77,7 @@ struct assembly_function {
     std::vector<assembly_line> lines;
     std::vector<instruction> code; ///< `loop` is -1; see `natural_loops`
     std::vector<assembly_block> blocks;
+    std::uint32_t virtual_registers = 0; ///< followed ones of a code that has no others; 0: those of the syntax
 
     /// Instructions of a block.
     [[nodiscard]] std::span<instruction const> code_of(std::size_t block) const noexcept {

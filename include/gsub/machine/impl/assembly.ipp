@@ -3,6 +3,7 @@
 #include <gsub/core/format.hpp>
 #include <gsub/machine/assembly.hpp>
 #include <gsub/machine/impl/aarch64_reader.ipp>
+#include <gsub/machine/impl/basic_blocks.ipp>
 #include <gsub/machine/impl/x86_reader.ipp>
 
 #include <algorithm>
@@ -124,7 +125,7 @@ private:
     failure begin_label(std::string_view label) {
         auto const local = label.starts_with(".L") || label.starts_with("L.") || (label[0] >= '0' && label[0] <= '9');
         if (types_.empty() ? !local : types_.contains(label)) {
-            unit_.functions.push_back({std::string{label}, syntax_, {}, {}, {}});
+            unit_.functions.push_back({std::string{label}, syntax_, {}, {}, {}, 0});
             reader_.begin_function();
         }
         if (unit_.functions.empty()) return {}; // of data in front of all functions
@@ -140,7 +141,7 @@ private:
         if (++read_ > limits_.instructions)
             return fault(number_, format_text("more than {} instructions", limits_.instructions),
                          "one function at a time");
-        if (unit_.functions.empty()) unit_.functions.push_back({"", syntax_, {}, {}, {}});
+        if (unit_.functions.empty()) unit_.functions.push_back({"", syntax_, {}, {}, {}, 0});
         auto& f = unit_.functions.back();
         auto& line = f.lines.emplace_back();
         line.line = number_;
@@ -168,9 +169,10 @@ private:
     failure link(std::size_t number) {
         auto& f = unit_.functions[number];
         auto const n = f.lines.size();
-        std::vector<char> leads(n + 1, 0);
         std::vector<std::string_view> names(n + 1);
         std::vector<std::size_t> jumps(n, n); // to which line; n: out
+        std::vector<line_flow> flows;
+        for (auto const& l : f.lines) flows.push_back(l.flow);
         if (number < targets_.size())
             for (auto const& [line, label] : targets_[number]) {
                 auto const found = labels_.find(label);
@@ -178,41 +180,18 @@ private:
                     return fault(f.lines[line].line, format_text("label {} is nowhere", quoted{label}),
                                  "the whole text of the compiler");
                 if (found == labels_.end() || found->second.function != number || found->second.line == n) continue;
-                jumps[line] = found->second.line;
-                leads[jumps[line]] = 1, names[jumps[line]] = label;
+                jumps[line] = found->second.line, names[jumps[line]] = label;
             }
-        leads[0] = 1;
-        for (std::size_t l = 0; l < n; ++l)
-            if (f.lines[l].flow != line_flow::next) leads[l + 1] = 1;
-        return make_blocks(f, leads, names, jumps);
-    }
-    failure make_blocks(assembly_function& f, std::vector<char> const& leads,
-                        std::vector<std::string_view> const& names, std::vector<std::size_t> const& jumps) {
-        auto const n = f.lines.size();
-        std::vector<std::uint32_t> block_of(n);
-        for (std::size_t l = 0; l < n; ++l) {
-            if (leads[l]) {
-                if (f.blocks.size() == limits_.blocks)
-                    return fault(f.lines[l].line,
-                                 format_text("function {} has more than {} blocks", quoted{f.name}, limits_.blocks),
-                                 "a smaller function");
-                auto const line = static_cast<std::uint32_t>(l);
-                f.blocks.push_back(
-                    {std::string{names[l]}, f.lines[l].line, line, line, f.lines[l].first, f.lines[l].first, {}});
-            }
-            block_of[l] = static_cast<std::uint32_t>(f.blocks.size() - 1);
-            f.blocks.back().last_line = static_cast<std::uint32_t>(l + 1);
-            f.blocks.back().last = f.lines[l].last;
-        }
-        for (std::size_t b = 0; b < f.blocks.size(); ++b) {
-            auto& block = f.blocks[b];
-            auto const end = block.last_line - std::size_t{1};
-            auto& line = f.lines[end];
-            if (jumps[end] < n) line.target = static_cast<std::int32_t>(block_of[jumps[end]]);
-            auto const falls = line.flow == line_flow::next || line.flow == line_flow::branch;
-            if (falls && b + 1 < f.blocks.size()) block.next.push_back(static_cast<std::uint32_t>(b + 1));
-            if (line.target >= 0 && (!falls || line.target != static_cast<std::int32_t>(b + 1)))
-                block.next.push_back(static_cast<std::uint32_t>(line.target));
+        auto const blocks = cut_blocks(flows, jumps);
+        if (blocks.size() > limits_.blocks)
+            return fault(f.lines[blocks[limits_.blocks].first].line,
+                         format_text("function {} has more than {} blocks", quoted{f.name}, limits_.blocks),
+                         "a smaller function");
+        for (auto const& b : blocks) {
+            auto const &begin = f.lines[b.first], &end = f.lines[b.last - std::size_t{1}];
+            f.lines[b.last - std::size_t{1}].target = b.target;
+            f.blocks.push_back(
+                {std::string{names[b.first]}, begin.line, b.first, b.last, begin.first, end.last, b.next});
         }
         return {};
     }

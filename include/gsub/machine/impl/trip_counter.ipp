@@ -106,6 +106,8 @@ protected:
         : f_(f),
           forest_(forest),
           order_(order),
+          virtual_(f.virtual_registers > 0),
+          registers_(virtual_ ? f.virtual_registers : close_together),
           before_(f.blocks.size()),
           starts_(f.blocks.size()),
           out_(f.blocks.size()) {
@@ -114,26 +116,25 @@ protected:
     }
 
     using value = followed_value;
-    static constexpr std::size_t registers =
-        32 + last_stack_slot - first_stack_slot + 1; // followed ones, close together
-    using state = std::vector<value>;                // of each register
+    static constexpr std::size_t close_together = 32 + last_stack_slot - first_stack_slot + 1;
+    using state = std::vector<value>; // of each register that is followed
 
-    [[nodiscard]] static std::size_t dense(register_id r) noexcept {
-        return r < 32 ? r : std::size_t{32} + r - first_stack_slot;
+    [[nodiscard]] std::size_t dense(register_id r) const noexcept {
+        return virtual_ || r < 32 ? r : std::size_t{32} + r - first_stack_slot;
     }
-    [[nodiscard]] static bool follows(register_id r) noexcept {
-        return r < 32 || (r >= first_stack_slot && r <= last_stack_slot);
+    [[nodiscard]] bool follows(register_id r) const noexcept {
+        return virtual_ ? r < registers_ : r < 32 || (r >= first_stack_slot && r <= last_stack_slot);
     }
     [[nodiscard]] static std::int32_t at_entry(std::size_t r) noexcept { return static_cast<std::int32_t>(r); }
-    [[nodiscard]] static std::int32_t at_meeting(std::uint32_t block, std::size_t r) noexcept {
-        return static_cast<std::int32_t>((block + 1) * registers + r);
+    [[nodiscard]] std::int32_t at_meeting(std::uint32_t block, std::size_t r) const noexcept {
+        return static_cast<std::int32_t>((block + 1) * registers_ + r);
     }
     [[nodiscard]] std::int32_t behind(std::size_t line, std::size_t r) const noexcept {
-        return static_cast<std::int32_t>((f_.blocks.size() + 1 + line) * registers + r);
+        return static_cast<std::int32_t>((f_.blocks.size() + 1 + line) * registers_ + r);
     }
     // The block in which a symbol gets its value, and whether ways meet there; -1: where the function begins.
     [[nodiscard]] std::pair<std::int32_t, bool> birth(std::int32_t symbol) const noexcept {
-        auto const group = static_cast<std::size_t>(symbol) / registers;
+        auto const group = static_cast<std::size_t>(symbol) / registers_;
         if (group == 0) return {-1, false};
         if (group <= f_.blocks.size()) return {static_cast<std::int32_t>(group - 1), true};
         auto const line = group - 1 - f_.blocks.size();
@@ -157,8 +158,9 @@ protected:
 
     void forget(state& s, std::size_t line, register_id r) const {
         s[dense(r)] = {behind(line, dense(r)), 1, 0};
+        if (virtual_) return;
         auto const stack = f_.syntax == assembly_syntax::x86_64 ? 4 : 31;
-        for (std::size_t slot = 32; r == stack && slot < registers; ++slot) s[slot] = {behind(line, slot), 1, 0};
+        for (std::size_t slot = 32; r == stack && slot < registers_; ++slot) s[slot] = {behind(line, slot), 1, 0};
     }
     void apply(state& s, std::size_t number) const {
         auto const& line = f_.lines[number];
@@ -172,7 +174,7 @@ protected:
         }
         for (auto const r : line.writes)
             if (follows(r)) forget(s, number, r);
-        if (!line.calls) return;
+        if (!line.calls || virtual_) return;
         // What a callee need not keep.
         auto const x86 = f_.syntax == assembly_syntax::x86_64;
         for (register_id r = 0; r < 31; ++r)
@@ -181,21 +183,23 @@ protected:
 
     // Registers that each loop may change, those of the loops inside it too.
     void find_changes() {
-        std::vector<char> touched(registers);
+        std::vector<char> touched(registers_);
         changes_.assign(forest_.loops.size(), touched);
-        state const before(registers);
+        state const before(registers_);
         for (std::uint32_t b = 0; b < f_.blocks.size(); ++b) {
             if (forest_.loop_of[b] < 0) continue;
             auto& changed = changes_[static_cast<std::size_t>(forest_.loop_of[b])];
             for (auto l = f_.blocks[b].first_line; l < f_.blocks[b].last_line; ++l) {
+                auto const& line = f_.lines[l];
+                if (line.effects.empty() && line.writes.empty() && !line.calls) continue;
                 auto s = before;
                 apply(s, l);
-                for (std::size_t r = 0; r < registers; ++r)
+                for (std::size_t r = 0; r < registers_; ++r)
                     if (s[r].symbol != value::unvisited) changed[r] = 1;
             }
         }
         for (std::size_t l = forest_.loops.size(); l-- > 0;)
-            for (std::size_t r = 0; forest_.loops[l].parent >= 0 && r < registers; ++r)
+            for (std::size_t r = 0; forest_.loops[l].parent >= 0 && r < registers_; ++r)
                 if (changes_[l][r]) changes_[static_cast<std::size_t>(forest_.loops[l].parent)][r] = 1;
     }
 
@@ -203,8 +207,8 @@ protected:
     [[nodiscard]] state at_begin(std::uint32_t block) const {
         auto const loop = forest_.loop_of[block];
         auto const heads = loop >= 0 && forest_.loops[static_cast<std::size_t>(loop)].header == block;
-        state s(registers);
-        for (std::size_t r = 0; r < registers; ++r) {
+        state s(registers_);
+        for (std::size_t r = 0; r < registers_; ++r) {
             bool meets = heads && changes_[static_cast<std::size_t>(loop)][r];
             if (block == 0) s[r] = {at_entry(r), 1, 0};
             for (auto const p : before_[block]) {
@@ -235,6 +239,8 @@ protected:
     assembly_function const& f_;
     loop_forest const& forest_;
     std::vector<std::uint32_t> const& order_;
+    bool virtual_;          // whether registers are those of a program, as many as it has
+    std::size_t registers_; // followed ones
     std::vector<std::vector<std::uint32_t>> before_;
     std::vector<state> starts_, out_;        // of each block: values where it begins and ends; empty: not reached
     std::vector<std::vector<char>> changes_; // of each loop
@@ -284,7 +290,7 @@ private:
         auto const [block, meeting] = birth(v.symbol);
         auto const header = forest_.loops[static_cast<std::size_t>(loop)].header;
         if (!meeting || block != static_cast<std::int32_t>(header)) return std::nullopt;
-        auto const r = static_cast<std::size_t>(v.symbol) % registers;
+        auto const r = static_cast<std::size_t>(v.symbol) % registers_;
         value begin, back;
         if (header == 0) begin = {at_entry(r), 1, 0};
         for (auto const p : before_[header]) {
