@@ -21,5 +21,6 @@
 #include <gsub/machine/impl/strided_box.ipp>
 #include <gsub/machine/impl/tree_alignment.ipp>
 #include <gsub/machine/impl/trip_counter.ipp>
+#include <gsub/machine/impl/warp_accesses.ipp>
 #include <gsub/machine/impl/x86_reader.ipp>
 #include <gsub/machine/impl/x86_text.ipp>

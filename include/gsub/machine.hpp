@@ -13,3 +13,4 @@
 #include <gsub/machine/ptx.hpp>
 #include <gsub/machine/ptx_work.hpp>
 #include <gsub/machine/strided_box.hpp>
+#include <gsub/machine/warp_accesses.hpp>

@@ -1,6 +1,6 @@
 // Arbitrary bytes as PTX: refused, or kernels whose blocks hold all instructions, whose registers are theirs, and whose
 // counts are finite and those of their blocks, for launches of several shapes.
-#include <gsub/machine/ptx_work.hpp>
+#include <gsub/machine/warp_accesses.hpp>
 
 #include <cmath>
 #include <cstdio>
@@ -52,6 +52,11 @@ void check_work(ptx_kernel const& k, ptx_launch const& launch) {
     for (auto const& c : w->counts) counted += c.times;
     require(std::abs(runs - counted) <= 1e-9 * runs, "counts are those of the blocks", k.name);
     require(w->warnings.size() <= 100, "warnings are bounded", k.name);
+    auto const accesses = warp_accesses(k, launch, gpu_architectures().back());
+    require(accesses.has_value(), "what is counted has accesses", k.name);
+    for (auto const& a : *accesses)
+        require(a.instruction < k.code.size() && a.passes >= a.fewest * a.known, "no access is better than the best",
+                k.name);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // ptx_values: integers of a PTX kernel that the launch decides, and the branches that they decide.
 #pragma once
 
+#include <gsub/core/format.hpp>
 #include <gsub/machine/ptx_work.hpp>
 
 #include <algorithm>
@@ -119,6 +120,19 @@ GSUB_LAZY std::optional<std::uint64_t> computed(ptx_instruction const& i, std::s
     return std::nullopt;
 }
 
+// What a special register holds in a thread of a launch.
+[[nodiscard]] inline std::optional<std::uint64_t> special_register(ptx_special which,
+                                                                   ptx_launch const& launch) noexcept {
+    auto const at = static_cast<std::size_t>(which);
+    std::array<std::int64_t, 3> const* const groups[] = {&launch.thread_index, &launch.block, &launch.block_index,
+                                                         &launch.grid};
+    if (at < 12) return static_cast<std::uint64_t>((*groups[at / 3])[at % 3]);
+    if (which != ptx_special::laneid) return std::nullopt;
+    auto const& t = launch.thread_index;
+    auto const& b = launch.block;
+    return static_cast<std::uint64_t>(t[0] + b[0] * (t[1] + b[1] * t[2])) % 32;
+}
+
 // Follows integers through a kernel: conditional constant propagation over the registers that decide branches.
 template <class = void>
 class ptx_values {
@@ -194,7 +208,7 @@ public:
         case kinds::immediate:
             return static_cast<std::uint64_t>(o.value);
         case kinds::special:
-            return special(static_cast<ptx_special>(o.number));
+            return special_register(static_cast<ptx_special>(o.number), launch_);
         case kinds::reg: {
             auto const r = numbers_[o.number];
             if (r == not_followed || s[r].kind != value::kinds::constant) return std::nullopt;
@@ -220,17 +234,6 @@ private:
         }
         return computed(i, {x.data(), x.size()});
     }
-    [[nodiscard]] std::optional<std::uint64_t> special(ptx_special which) const noexcept {
-        auto const at = static_cast<std::size_t>(which);
-        std::array<std::int64_t, 3> const* const groups[] = {&launch_.thread_index, &launch_.block,
-                                                             &launch_.block_index, &launch_.grid};
-        if (at < 12) return static_cast<std::uint64_t>((*groups[at / 3])[at % 3]);
-        if (which != ptx_special::laneid) return std::nullopt;
-        auto const& t = launch_.thread_index;
-        auto const& b = launch_.block;
-        return static_cast<std::uint64_t>(t[0] + b[0] * (t[1] + b[1] * t[2])) % 32;
-    }
-
     // The ways on from the end of a block.
     [[nodiscard]] small_vector<std::uint32_t, 2> ways(std::uint32_t b, state const& s) const {
         auto const& block = k_.blocks[b];
@@ -295,5 +298,15 @@ private:
     std::vector<char> reached_;
     std::vector<small_vector<std::uint32_t, 2>> edges_;
 };
+
+// The refusal of a kernel that does not fit.
+GSUB_LAZY error too_much_decides(ptx_kernel const& k, std::size_t followed) {
+    return error{problem{error_code::unsupported,
+                         {},
+                         {},
+                         format_text("kernel {}: {} registers decide the branches of {} blocks", quoted{k.name},
+                                     followed, k.blocks.size()),
+                         "a smaller kernel"}};
+}
 
 } // namespace gsub::machine::detail

@@ -343,13 +343,7 @@ private:
 
 GSUB_LAZY_BODY result<ptx_work> count_ptx(ptx_kernel const& k, ptx_launch const& launch) {
     detail::ptx_values<> values{k, launch};
-    if (!values.fits())
-        return error{problem{error_code::unsupported,
-                             {},
-                             {},
-                             format_text("kernel {}: {} registers decide the branches of {} blocks", quoted{k.name},
-                                         values.followed(), k.blocks.size()),
-                             "a smaller kernel"}};
+    if (!values.fits()) return detail::too_much_decides(k, values.followed());
     values.follow();
     auto const f = detail::ptx_function<>{k, values}.write();
     auto forest = natural_loops(f);
