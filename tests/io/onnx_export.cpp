@@ -219,6 +219,18 @@ TEST_CASE("the operator set is the oldest from 13 on that can say what the graph
     CHECK(model_checks::says(v, errors::no_form_in_files, "needs operator set 14"));
 }
 
+TEST_CASE("a softmax of no element is written so that it is read again, whatever it flattens") {
+    for (std::int64_t const axis : {0, 1}) {
+        graph g;
+        graph_builder b{g};
+        b.outputs({b.add<ops::softmax>({.axis = axis, .flatten = true}, {b.input(dtype::f32, {0, 2, 3}, "x")})});
+        auto const again = loaded(written(g));
+        CHECK(again.type(again.output(0)) == g.type(g.output(0)));
+        auto const nothing = tensor::zeros(dtype::f32, ints{0, 2, 3});
+        CHECK(evaluate_graph(again, std::vector{nothing}).value().at(0).type() == nothing.type());
+    }
+}
+
 TEST_CASE("a model with unknown operators stays in its own operator set") {
     w::model m;
     m.opset = 9;

@@ -26,7 +26,8 @@ ptx_kernel kernel_of(std::string const& body) {
 using trips = std::vector<std::int64_t>;
 trips trips_of(std::string const& body, ptx_launch const& launch = {}) {
     trips out;
-    for (auto const& l : count_ptx(kernel_of(body), launch).value().forest.loops) out.push_back(l.trips());
+    auto const work = count_ptx(kernel_of(body), launch).value();
+    for (auto const& l : work.forest.loops) out.push_back(l.trips());
     return out;
 }
 // A loop of one multiply-add: how the counter begins, changes, and is compared.

@@ -189,6 +189,8 @@ GSUB_INLINE void write_softmax(onnx_export_context& cx, attributes_of<ops::softm
         return plain(cx.operand(0), cx.result(), last ? static_cast<std::int64_t>(*axis) : a.axis);
     }
     if (!a.flatten || last) return plain(cx.operand(0), cx.result(), a.axis);
+    // Of no element all axes are alike, and a shape with zeros is none that a Reshape takes.
+    if (x.elements() == 0) return plain(cx.operand(0), cx.result(), -1);
     // Flatten, softmax over the rows, and back to the shape before.
     auto const shape = cx.fresh_name("shape"), rows = cx.fresh_name("rows"), done = cx.fresh_name("softmax");
     auto const input = cx.operand(0), output = cx.result();
