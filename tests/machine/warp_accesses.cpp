@@ -14,10 +14,11 @@ using namespace gsub::machine;
 gpu_architecture const& a100 = *find_gpu_architecture("sm_80");
 
 std::vector<warp_access> accesses_of(std::string const& body, ptx_launch const& launch) {
-    auto const text = ".version 8.0\n.target sm_80\n.entry k(.param .u64 p, .param .u32 n) {\n.reg .pred %p<9>;\n"
-                      ".reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n.reg .f32 %f<99>;\n.shared .f32 tile[4096];\n"
-                      "mov.u32 %r1, %tid.x;\nmov.u32 %r2, %tid.y;\nmov.u32 %r3, tile;\nld.param.u64 %rd1, [p];\n" +
-                      body + "ret;\n}\n";
+    auto const text =
+        ".version 8.0\n.target sm_80\n.entry k(.param .u64 p, .param .u32 n) {\n.reg .pred %p<9>;\n"
+        ".reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n.reg .f32 %f<99>;\n.shared .f32 tile[4096];\n.shared .f32 beside[64];\n"
+        "mov.u32 %r1, %tid.x;\nmov.u32 %r2, %tid.y;\nmov.u32 %r3, tile;\nld.param.u64 %rd1, [p];\n" +
+        body + "ret;\n}\n";
     return warp_accesses(parse_ptx(text).value().kernels.at(0), launch, a100).value();
 }
 ptx_launch block(std::int64_t x, std::int64_t y = 1) {
@@ -85,6 +86,15 @@ TEST_CASE("what numbers in memory decide is not known") {
     CHECK(all[1].factor() == 1);
     CHECK(all[3].known);
     CHECK(all[3].passes == 1);
+}
+
+TEST_CASE("arrays of two names lie anywhere, seen from each other") {
+    auto const distance = [](std::string const& to) {
+        return accesses_of("mov.u32 %r4, " + to + ";\nsub.s32 %r5, %r3, %r4;\nld.shared.f32 %f1, [%r5];\n", block(32))
+            .at(0);
+    };
+    CHECK(distance("tile").known);
+    CHECK_FALSE(distance("beside").known);
 }
 
 TEST_CASE("kernels that NVRTC compiled meet in banks and sectors as their texts say") {

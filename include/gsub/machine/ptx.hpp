@@ -70,7 +70,7 @@ enum class ptx_operation : std::uint8_t {
 struct ptx_operand {
     enum class kinds : std::uint8_t { reg, immediate, special, parameter, symbol };
     kinds kind = kinds::immediate;
-    std::uint32_t number = 0; ///< of a register or parameter of the kernel; of a special register its `ptx_special`
+    std::uint32_t number = 0; ///< of a register, parameter or symbol of the kernel; of a special one its `ptx_special`
     std::int64_t value = 0;   ///< of an immediate; what is added to an address
 };
 
@@ -151,10 +151,9 @@ struct ptx_module {
 };
 
 /// Parses PTX. Functions that are no entries are passed over, as calls are; an instruction that the tables lack is a
-/// warning, counted, and taken as `other`, whose first operand it defines. *Errors* `invalid_input`, naming the line:
-/// no
-/// `.version`, a register that is not declared, a label that is nowhere, an operand that PTX does not have, braces that
-/// do not match, no kernel, a text beyond the limits. *Complexity* O(n log n). *Source* NVIDIA, PTX ISA 8.
+/// warning, counted, and taken as `other`, whose first operand it defines. *Errors* `invalid_input`, naming the
+/// line: no `.version`, a register that is not declared, a label that is nowhere, an operand that PTX does not have,
+/// braces that do not match, no kernel, a text beyond the limits. *Complexity* O(n log n). *Source* NVIDIA, PTX ISA 8.
 GSUB_LAZY [[nodiscard]] result<ptx_module> parse_ptx(std::string_view text, assembly_limits const& limits = {});
 
 } // namespace gsub::machine

@@ -24,7 +24,7 @@ public:
 
     void begin_kernel(ptx_kernel& k) {
         k_ = &k;
-        names.clear(), shared_here_.clear();
+        names.clear(), symbols_.clear();
     }
     // Reads operands into an instruction.
     [[nodiscard]] bad_operand read(opcode_words const& words, std::string_view text, ptx_instruction& i) {
@@ -102,14 +102,15 @@ private:
         auto const& all = k_->parameters;
         for (std::size_t p = 0; p < all.size(); ++p)
             if (all[p].name == s) return ptx_operand{kinds::parameter, static_cast<std::uint32_t>(p), more};
+        auto const [symbol, fresh] = symbols_.try_emplace(s, static_cast<std::uint32_t>(symbols_.size()));
         // Shared memory of the module is the kernel's where it names it.
-        if (auto const found = shared.find(std::string{s}); found != shared.end() && shared_here_.emplace(s, 0).second)
+        if (auto const found = shared.find(std::string{s}); fresh && found != shared.end())
             k_->shared_bytes += found->second;
-        return ptx_operand{kinds::symbol, 0, more};
+        return ptx_operand{kinds::symbol, symbol->second, more};
     }
 
     ptx_kernel* k_ = nullptr;
-    std::map<std::string_view, int> shared_here_;
+    std::map<std::string_view, std::uint32_t> symbols_; // of the kernel, as they are met
 };
 
 } // namespace gsub::machine::detail::ptx

@@ -6,7 +6,6 @@
 #include <gsub/machine/ptx_work.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <tuple>
 #include <utility>
