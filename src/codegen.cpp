@@ -10,6 +10,8 @@
 #include <gsub/codegen/cpp/impl/operation_writer.ipp>
 #include <gsub/codegen/cpp/impl/typed_functions.ipp>
 #include <gsub/codegen/cpp/impl/vector_math.ipp>
+#include <gsub/codegen/cuda/impl/emit_cuda.ipp>
+#include <gsub/codegen/impl/c_names.ipp>
 #include <gsub/codegen/impl/expression_lowerer.ipp>
 #include <gsub/codegen/impl/loop_partition.ipp>
 #include <gsub/codegen/impl/lower_nest.ipp>
@@ -19,5 +21,8 @@
 #include <gsub/codegen/impl/value_numbering.ipp>
 #include <gsub/codegen/ir/impl/kernel_ir.ipp>
 #include <gsub/codegen/ir/impl/kernel_loops.ipp>
+#include <gsub/codegen/opencl/impl/emit_opencl.ipp>
+#include <gsub/codegen/simt/impl/lane_functions.ipp>
+#include <gsub/codegen/simt/impl/lane_writer.ipp>
 #include <gsub/codegen/x86/impl/instruction_stream.ipp>
 #include <gsub/codegen/x86/impl/placed_function.ipp>

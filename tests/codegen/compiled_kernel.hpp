@@ -76,15 +76,20 @@ private:
     std::size_t size_ = 0, elements_ = 0, bytes_ = 0;
 };
 
+/// Emits the text of a kernel, whose function has this name and is called as `codegen::kernel_function` is.
+using emitter = std::string (*)(codegen::kernel const& k, std::string const& symbol);
+
 /// Kernels of one instruction set, compiled together.
 class batch {
 public:
-    explicit batch(isa const& isa) : isa_(&isa) {}
+    /// `header` stands before the texts of all kernels.
+    explicit batch(isa const& isa, std::string header = {}, emitter emit = &codegen::emit_cpp)
+        : isa_(&isa), emit_(emit), text_(std::move(header)) {}
 
     /// Number of the kernel.
     std::size_t add(codegen::kernel k) {
         auto const number = std::to_string(kernels_.size());
-        text_ += "namespace space_" + number + " {\n" + codegen::emit_cpp(k, "kernel_" + number) + "}\n";
+        text_ += "namespace space_" + number + " {\n" + emit_(k, "kernel_" + number) + "}\n";
         kernels_.push_back(std::move(k));
         return kernels_.size() - 1;
     }
@@ -171,6 +176,7 @@ public:
 
 private:
     isa const* isa_;
+    emitter emit_;
     std::string text_;
     std::vector<codegen::kernel> kernels_;
     std::vector<runtime::loaded_kernel> loaded_;

@@ -30,6 +30,9 @@ using namespace gsub;
 using codegen::kernel;
 using gsub::isa;
 
+/// Emits the text of a kernel, whose function has this name and is called as `codegen::kernel_function` is.
+using emitter = std::string (*)(kernel const& k, std::string const& symbol);
+
 /// Kernels of every kind, for sizes around the lanes: tails of every length.
 inline std::vector<kernel> grid(isa const& isa) {
     using loop::scalar_op;
@@ -141,11 +144,11 @@ inline interpret::arrays contents(kernel const& k, std::uint64_t seed) {
 
 /// The text of a program that runs each kernel on numbers of one file, its range whole and then in pieces, and writes
 /// all its buffers to another.
-inline std::string text_of(std::vector<kernel> const& kernels) {
-    std::string text = "#include <cstdio>\n#include <cstdlib>\n";
+inline std::string text_of(std::vector<kernel> const& kernels, std::string const& header, emitter emit) {
+    auto text = "#include <cstdio>\n#include <cstdlib>\n" + header;
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         auto const n = std::to_string(i);
-        text += "namespace space_" + n + " {\n" + codegen::emit_cpp(kernels[i], "kernel_" + n) + "}\n";
+        text += "namespace space_" + n + " {\n" + emit(kernels[i], "kernel_" + n) + "}\n";
     }
     text += "typedef void (*function)(void* const*, long, long);\n"
             "static bool run(function f, long last, unsigned long scratch, int count, const unsigned long* sizes,\n"
@@ -188,10 +191,12 @@ inline std::string quoted(std::string const& path) {
 }
 
 /// What is wrong with the program that `compile` makes of the kernels and `run` starts: what they said, or a difference
-/// from the kernels as they are read; empty where nothing is. Both are words of a shell.
-inline std::string fault(std::vector<kernel> const& kernels, std::string const& compile, std::string const& run) {
+/// from the kernels as they are read; empty where nothing is. Both are words of a shell. `header` stands before the texts
+/// of all kernels.
+inline std::string fault(std::vector<kernel> const& kernels, std::string const& compile, std::string const& run,
+                         std::string const& header = {}, emitter emit = &codegen::emit_cpp) {
     scratch_folder const folder;
-    auto const source = folder.file("kernels.cpp", text_of(kernels)), program = folder / "kernels",
+    auto const source = folder.file("kernels.cpp", text_of(kernels, header, emit)), program = folder / "kernels",
                log = folder / "log";
     std::vector<interpret::arrays> data;
     {

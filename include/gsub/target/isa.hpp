@@ -36,6 +36,9 @@ struct isa {
     static isa const avx512, avx2, neon;
     static isa const sse42;    ///< x86-64-v2: vectors of 16 bytes, no multiply-adds
     static isa const baseline; ///< any processor: what the compiler makes of vectors of 16 bytes
+    /// Lanes are the threads of a GPU's warp (`codegen/simt/thread_group.hpp`); registers are those of a thread, as many
+    /// as let enough warps be resident.
+    static isa const warp;
 };
 
 inline constexpr isa isa::baseline{"baseline", "", "", "", nullptr, 16, 16, 1, 8};
@@ -50,9 +53,10 @@ inline constexpr isa isa::avx512{"avx512",
                                  32,
                                  2,
                                  4};
+inline constexpr isa isa::warp{"warp", "gpu", "", "", nullptr, 128, 64, 1, 4};
 inline constexpr isa isa::neon{"neon", "aarch64", "", "", &isa::baseline, 16, 32, 2, 4, true};
 
-/// All instruction sets, the widest of an architecture first.
+/// All instruction sets of processors, the widest of an architecture first.
 [[nodiscard]] inline std::span<isa const* const> instruction_sets() noexcept {
     static constexpr isa const* all[] = {&isa::avx512, &isa::avx2, &isa::sse42, &isa::neon, &isa::baseline};
     return all;

@@ -1,7 +1,7 @@
 // memory_writer: how instructions of a kernel read and write buffers in C++.
 #pragma once
 
-#include <gsub/codegen/cpp/impl/indented_text.hpp>
+#include <gsub/codegen/impl/indented_text.hpp>
 #include <gsub/codegen/cpp/typed_functions.hpp>
 #include <gsub/codegen/ir/kernel_ir.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <gsub/codegen/cpp/impl/c_element.hpp>
+#include <gsub/codegen/impl/c_element.hpp>
 #include <gsub/codegen/cpp/impl/cast_writer.ipp>
 #include <gsub/codegen/cpp/impl/operation_writer.ipp>
 #include <gsub/codegen/cpp/typed_functions.hpp>
