@@ -4,10 +4,14 @@
 #include <gsub/runtime/compiler/impl/jit_cache.ipp>
 #include <gsub/runtime/compiler/impl/jit_process.ipp>
 #include <gsub/runtime/cpu/impl/thread_pool.ipp>
+#include <gsub/runtime/cuda/impl/cuda_device.ipp>
 #include <gsub/runtime/impl/c_arguments.ipp>
+#include <gsub/runtime/impl/device.ipp>
+#include <gsub/runtime/impl/device_program.ipp>
 #include <gsub/runtime/impl/executable.ipp>
 #include <gsub/runtime/impl/extern_kernel.ipp>
 #include <gsub/runtime/impl/kernel_signature.ipp>
 #include <gsub/runtime/impl/memory_planner.ipp>
 #include <gsub/runtime/impl/program.ipp>
 #include <gsub/runtime/impl/user_kernel_step.ipp>
+#include <gsub/runtime/opencl/impl/opencl_device.ipp>

@@ -64,7 +64,9 @@ answer bench(bench_request const& r, session const& s) {
     auto const begin = clock::now();
     std::optional<gsub::runtime::executable> built;
     std::vector<double> predicted; // seconds of each step, before anything runs
-    if (r.backend == "simd") {
+    if (!r.kernels.device.empty()) {
+        built = build_simd(std::move(g), r.kernels, s);
+    } else if (r.backend == "simd") {
         auto machine = gsub::parse_target(r.kernels.target).value();
         machine.threads = static_cast<unsigned>(s.threads->concurrency());
         auto const costs = gsub::cost::lowered::of(g, machine);

@@ -97,6 +97,9 @@ answer doctor(session const& s) {
     } else {
         line("cache", "off", entries.error().message());
     }
+    auto const devices = gsub::runtime::list_devices();
+    for (auto const& [id, title] : devices.devices) line(id, "on", title);
+    for (auto const& reason : devices.missing) line("device", "none", reason);
     a.text = t.text();
     a.positive = with.has_value() || emits;
     return a;

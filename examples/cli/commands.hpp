@@ -105,6 +105,8 @@ struct kernel_choice : schedule_files {
     std::string dump_passes;     ///< folder for what each pass of lowering made; empty: none
     std::string passes;          ///< a list that runs before lowering; empty: `default`
     bool compiled = false;       ///< kernels are not emitted in memory
+    std::string device;          ///< as `open_device` takes it; empty: this processor
+    bool device_only = false;    ///< no step may run on the host
 };
 /// The emitter of kernels in memory that this program has, or null.
 gsub::runtime::kernel_emitter emitter_in_memory();

@@ -22,6 +22,7 @@ void declare_runs(command_line& line) {
                     "what the reference runtime computes with; f64: double throughout, outputs too")
         ->check(CLI::IsMember({"native", "f64"}));
     run->add_option("--backend", r.backend, "what computes")->check(CLI::IsMember({"reference", "simd"}));
+    add_device_choice(run, r.kernels);
 
     auto& t = line.request<bench_request>();
     auto* bench = line.declare("bench", "time a model", t, &cli::bench);
@@ -29,6 +30,7 @@ void declare_runs(command_line& line) {
     add_input_choice(bench, t.given);
     bench->add_option("--backend", t.backend, "what computes")->check(CLI::IsMember({"reference", "simd"}));
     add_kernel_choice(bench, t.kernels);
+    add_device_choice(bench, t.kernels);
     bench->add_option("--runs", t.runs, "runs that are timed")->check(CLI::PositiveNumber);
     bench->add_option("--warmup", t.warmup, "runs before that")->check(CLI::NonNegativeNumber);
     bench->add_option("--time", t.seconds, "time runs for so long, whatever their number")

@@ -58,6 +58,16 @@ void add_kernel_choice(CLI::App* to, kernel_choice& how) {
                  "compile all kernels with the system's compiler, those too that this program can emit in memory");
 }
 
+void add_device_choice(CLI::App* to, kernel_choice& how) {
+    auto* const device =
+        to->add_option("--device", how.device,
+                       "device that runs generated kernels in place of this processor; `gsub doctor` lists them")
+            ->type_name("{cuda:N,opencl:N}");
+    to->add_flag("--device-only", how.device_only, "fail where a step has no kernel for the device")->needs(device);
+    for (auto const* of_processors : {"--target", "--compiled", "--records", "--schedules", "--backend"})
+        if (auto* const option = to->get_option_no_throw(of_processors)) device->excludes(option);
+}
+
 void add_cost_choice(CLI::App* to, cost_choice& how) {
     to->add_option("--cost", how.cost,
                    "cost model; lowered: the predicted time of the kernels that a build would make; fused: a roofline "

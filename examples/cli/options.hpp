@@ -59,6 +59,8 @@ void add_schedules(CLI::App* to, schedule_files& files);
 /// Options that say what a model's inputs are: `--dim`, `--shape`, `--value`.
 void add_input_choice(CLI::App* to, input_choice& how);
 void add_kernel_choice(CLI::App* to, kernel_choice& how);
+/// `--device` and what goes with it, behind the other options of kernels.
+void add_device_choice(CLI::App* to, kernel_choice& how);
 void add_cost_choice(CLI::App* to, cost_choice& how);
 
 } // namespace cli

@@ -155,12 +155,41 @@ gsub::runtime::kernel_emitter emitter_in_memory() {
 #endif
 }
 
+namespace {
+
+gsub::kernels::winograd_accuracy accuracy_of(kernel_choice const& how) {
+    using gsub::kernels::winograd_accuracy;
+    return how.winograd == "off"  ? winograd_accuracy::off
+           : how.winograd == "f2" ? winograd_accuracy::f2
+                                  : winograd_accuracy::f4;
+}
+
+gsub::runtime::executable build_for_device(gsub::graph g, kernel_choice const& how, session const& s,
+                                           std::shared_ptr<gsub::branch_functions const> branches) {
+    auto const on = gsub::runtime::open_device(how.device).value();
+    gsub::build_options options;
+    options.threads = s.threads, options.observe = s.observe;
+    options.branches = std::move(branches), options.device_only = how.device_only;
+    options.winograd.accuracy = accuracy_of(how);
+    auto const show = [&](gsub::kernel_graph const& k) {
+        if (!how.dump_passes.empty()) gsub::dump_kernel_graph(k, how.dump_passes).value();
+    };
+    options.on_stage = show;
+    if (how.passes.empty()) return gsub::build(std::move(g), on, options).value();
+    return gsub::build(passes_applied(std::move(g), how.passes, gsub::host(), s),
+                       gsub::table_of<gsub::eval_row, gsub::standard_ops>(), on, options, gsub::grouping::by_passes)
+        .value();
+}
+
+} // namespace
+
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s) {
     return build_simd(std::move(g), how, s, [](gsub::kernel_graph const&) {});
 }
 gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, session const& s,
                                      gsub::function_ref<void(gsub::kernel_graph const&)> on_stage,
                                      std::shared_ptr<gsub::branch_functions const> branches) {
+    if (!how.device.empty()) return build_for_device(std::move(g), how, s, std::move(branches));
     auto const machine = gsub::parse_target(how.target).value();
     if (!gsub::host().has(*machine.isa))
         throw error{
@@ -177,10 +206,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
         on_stage(k);
     };
     options.on_stage = show;
-    using gsub::kernels::winograd_accuracy;
-    options.winograd.accuracy = how.winograd == "off"  ? winograd_accuracy::off
-                                : how.winograd == "f2" ? winograd_accuracy::f2
-                                                       : winograd_accuracy::f4;
+    options.winograd.accuracy = accuracy_of(how);
     auto const given = read_schedules(how, g, machine, s);
     if (given) options.schedules = *given, options.algorithms = *given;
     auto built = how.passes.empty() ? gsub::build(std::move(g), machine, options).value()
@@ -207,14 +233,15 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
 
 answer run(run_request const& r, session const& s) {
     using clock = std::chrono::steady_clock;
-    if (r.precision != "native" && r.backend != "reference")
+    if (r.precision != "native" && (r.backend != "reference" || !r.kernels.device.empty()))
         throw error{error_code::usage, gsub::format_text("--precision {} needs --backend reference", r.precision)};
     s.observe->on_progress({"load", 0, 0, r.model});
     auto const evaluators = gsub::table_of<gsub::eval_row, gsub::standard_ops>();
     auto [model, constants] = load_for(r, s);
     require_computable(model, r.model);
     auto const branches = model.functions().size() > 1; // the graph alone is not enough
-    if (branches && r.backend == "simd" && !r.kernels.passes.empty())
+    auto const generated = r.backend == "simd" || !r.kernels.device.empty();
+    if (branches && generated && !r.kernels.passes.empty())
         throw error{gsub::problem{error_code::unsupported,
                                   {},
                                   "If",
@@ -231,7 +258,7 @@ answer run(run_request const& r, session const& s) {
     std::optional<gsub::runtime::executable> built;
     std::shared_ptr<gsub::branch_functions const> run_by_if;
     if (branches) run_by_if = std::make_shared<gsub::branch_functions const>(model.branches(g).value());
-    if (r.backend == "simd")
+    if (generated)
         built = build_simd(
             std::move(g), r.kernels, s, [](gsub::kernel_graph const&) {}, run_by_if);
     for (std::size_t i = 0; i < std::max<std::size_t>(r.repeat, 1); ++i) {
@@ -266,7 +293,7 @@ answer run(run_request const& r, session const& s) {
     }
     a.text += gsub::format_text("{}{}", gsub::report::human(*middle, "s"), r.repeat > 1 ? " a run, median\n" : "\n");
     a.data["seconds"] = *middle;
-    a.data["backend"] = r.backend;
+    a.data["backend"] = r.kernels.device.empty() ? r.backend : r.kernels.device;
     a.data["precision"] = r.precision;
     return a;
 }

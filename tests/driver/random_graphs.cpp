@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "random_graph.hpp"
+#include "runtime/opencl_here.hpp"
 #include <gsub/core/format.hpp>
 #include <gsub/core/random.hpp>
 #include <gsub/cost/lowered.hpp>
@@ -91,9 +92,10 @@ std::string fault_of(tensor const& got, tensor const& want, bound const& k) {
 
 struct way {
     gsub::isa const* isa;
-    bool optimised;     // as users have it
-    bool in_memory;     // by the emitter that needs no compiler, for what it takes
-    std::string list{}; // of passes before; empty: none, and the build's own groups
+    bool optimised;                        // as users have it
+    bool in_memory;                        // by the emitter that needs no compiler, for what it takes
+    std::string list{};                    // of passes before; empty: none, and the build's own groups
+    std::shared_ptr<runtime::device> on{}; // null: the host
 };
 // A breach of the law.
 struct fault {
@@ -140,7 +142,8 @@ std::optional<fault> fault_of(made_graph const& m, way const& how, std::string_v
                     note({kind_of(s), kind_of(s) + "\n" + to_text(call->graph, {.max_constant_elements = 4})});
     if (first && kind != "numbers") return first; // without a run of the compiler
     if (kind.starts_with("reference")) return first;
-    auto const e = build(listed, evaluators, host(), options, groups);
+    auto const e = how.on ? build(listed, evaluators, how.on, options, groups)
+                          : build(listed, evaluators, host(), options, groups);
     if (!e) return failed("build", e.error());
     auto const got = e->run(m.inputs);
     if (!got) return failed("run", got.error());
@@ -306,6 +309,21 @@ void hold_the_law(std::uint64_t first, std::uint64_t count, bool through_lists) 
     }
 }
 
+// The same on a device: GSUB_RANDOM_DEVICE_GRAPHS tells how many.
+void hold_the_law_on(std::shared_ptr<runtime::device> const& on, std::uint64_t first, std::uint64_t count) {
+    for (auto seed = first; seed < first + count; ++seed) {
+        auto m = make(seed, 15);
+        way const how{&isa::warp, false, false, {}, on};
+        auto const found = fault_of(m, how);
+        if (!found) continue;
+        m = shrunk(std::move(m), how, found->kind);
+        auto const last = fault_of(m, how, found->kind);
+        FAIL_CHECK("seed " << seed << ", " << on->id() << ": " << found->what
+                           << "\nshrunk to: " << (last ? last->what : "nothing") << "\n"
+                           << to_text(m.g, {.max_constant_elements = 8}));
+    }
+}
+
 } // namespace random_graphs_test
 
 TEST_CASE("random graphs have every operator that kernels take, in every element type") {
@@ -363,4 +381,10 @@ TEST_CASE("random graphs of all operators are built to what the evaluator comput
 TEST_CASE("random graphs through random lists of exact passes are built to what the evaluator computes") {
     random_graphs_test::hold_the_law(random_graphs_test::number_in("GSUB_RANDOM_SEED", 1),
                                      random_graphs_test::number_in("GSUB_RANDOM_GRAPHS", 10), true);
+}
+
+TEST_CASE("random graphs of all operators compute on a device of OpenCL what the evaluator does") {
+    using namespace random_graphs_test;
+    if (auto const on = opencl_here::device())
+        hold_the_law_on(on, number_in("GSUB_RANDOM_SEED", 1), number_in("GSUB_RANDOM_DEVICE_GRAPHS", 2));
 }

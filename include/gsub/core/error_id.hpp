@@ -114,8 +114,12 @@ inline constexpr error_id compiler_failed{error_code::environment, 508};
 inline constexpr error_id export_request{error_code::usage, 509};
 inline constexpr error_id not_exported{error_code::unsupported, 510};
 inline constexpr error_id kernel_graph_text{error_code::invalid_input, 511};
+inline constexpr error_id no_device{error_code::environment, 512};
+inline constexpr error_id device_kernels_alone{error_code::unsupported, 513};
 
 inline constexpr error_id overlapping_memory{error_code::usage, 601};
+inline constexpr error_id device_failed{error_code::environment, 602};
+inline constexpr error_id device_memory{error_code::environment, 603};
 
 inline constexpr error_id malformed_record{error_code::invalid_input, 701};
 inline constexpr error_id record_form{error_code::unsupported, 702};

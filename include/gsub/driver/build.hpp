@@ -8,6 +8,7 @@
 #include <gsub/kernels/winograd.hpp>
 #include <gsub/lower/emit.hpp>
 #include <gsub/lower/lower_graph.hpp>
+#include <gsub/runtime/device.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/runtime/extern_kernel.hpp>
 #include <gsub/target/isa.hpp>
@@ -27,8 +28,9 @@ struct build_options {
     runtime::jit_options jit{}; ///< threads and observer are those below where it has none
     /// Emitter of kernels in memory, e.g. `jit_emitter`; what it does not take is compiled. Null: all are compiled.
     runtime::kernel_emitter emitter = nullptr;
-    bool generate = true; ///< false: every operator runs on the reference runtime
-    bool group = true;    ///< false: no two operators share a kernel
+    bool generate = true;     ///< false: every operator runs on the reference runtime
+    bool device_only = false; ///< of a build for a device: refuse steps that would run on the host
+    bool group = true;        ///< false: no two operators share a kernel
     /// Whether the default pipeline runs and values get the layouts of kernels, see `lowering_options::lay_out`.
     bool lay_out = true;
     std::span<std::uint32_t const> within{};                 ///< groups made by passes, see `fusion_rules::within`
@@ -94,6 +96,13 @@ GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table ev
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, eval_table evaluators, target const& machine,
                                                           build_options const& options = {});
 
+/// Builds for a device: kernels whose lanes are its threads. What has no kernel runs on the host, and values move; the
+/// observer gets a note of these steps. The executable is of the same type, and keeps the device open. *Errors* as
+/// `plan`; `errors::device_kernels_alone` where `build_options::device_only` is set and a step would run on the host;
+/// those of the device.
+GSUB_LAZY [[nodiscard]] result<runtime::executable>
+build(any_graph g, eval_table evaluators, std::shared_ptr<runtime::device> on, build_options const& options = {});
+
 /// Source of the groups of a module's operators.
 enum class grouping : std::uint8_t {
     by_kernels, ///< passes, where they have made primitive functions; otherwise kernels take what they can
@@ -117,6 +126,10 @@ GSUB_LAZY [[nodiscard]] result<runtime::executable> build(module const& m, eval_
                                                           grouping groups = grouping::by_kernels,
                                                           std::string_view entry = "main");
 
+GSUB_LAZY [[nodiscard]] result<runtime::executable>
+build(module const& m, eval_table evaluators, std::shared_ptr<runtime::device> on, build_options const& options = {},
+      grouping groups = grouping::by_kernels, std::string_view entry = "main");
+
 namespace detail {
 // Options with the rows of an operator set, where the caller gives none.
 template <class OpSet>
@@ -139,6 +152,14 @@ template <class OpSet>
 [[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, target const& machine = host(),
                                                 build_options const& options = {}) {
     return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), machine, detail::with_rows_of<OpSet>(options));
+}
+
+/// Builds a graph of an operator set for a device: `build(graph, open_device("opencl:0").value())`
+template <class OpSet>
+[[nodiscard]] result<runtime::executable> build(basic_graph<OpSet> g, std::shared_ptr<runtime::device> on,
+                                                build_options const& options = {}) {
+    return build(any_graph{std::move(g)}, table_of<eval_row, OpSet>(), std::move(on),
+                 detail::with_rows_of<OpSet>(options));
 }
 
 /// Builds with a schedule source of the caller's, `build(graph, host(), my_schedules{})`, and an algorithm choice,

@@ -24,6 +24,7 @@ struct step_profile {
 /// Run context: memory of one run: the arena, and the addresses of every step's buffers. A context serves one run at a
 /// time; concurrent runs have one each.
 class run_context;
+class device;
 
 /// Executable, as `build` makes it. Copies share program and kernels.
 class executable {
@@ -31,12 +32,20 @@ public:
     /// Plans the arena. Descriptors of kernels stay with their calls; texts and IR are dropped. *Requires* a loaded
     /// kernel for each of the program, and all values on the host.
     GSUB_LAZY executable(program p, std::vector<loaded_kernel> kernels);
+    /// Compiles the kernels for a device and uploads the constants that they read. Steps that are no generated kernels
+    /// run on the host, between them values move. *Requires* the IR of each kernel. *Errors* throws those of the
+    /// device.
+    GSUB_LAZY executable(std::shared_ptr<device> on, program p, observer* observe = nullptr);
 
     [[nodiscard]] std::span<tensor_type const> inputs() const noexcept;
     /// Types of the outputs: static, but for sizes that data decide.
     [[nodiscard]] std::span<tensor_type const> outputs() const noexcept;
     [[nodiscard]] std::span<std::string const> output_names() const noexcept;
     [[nodiscard]] std::span<program_step const> steps() const noexcept;
+    /// The device that runs its kernels; null: the host.
+    [[nodiscard]] device const* on() const noexcept;
+    /// Whether a step runs on the device; false for all steps where there is none.
+    [[nodiscard]] bool on_device(std::size_t step) const noexcept;
     /// Size of the arena of a run, and of the constants that the steps read, in bytes.
     [[nodiscard]] std::size_t arena_bytes() const noexcept;
     [[nodiscard]] std::size_t constant_bytes() const noexcept;
@@ -61,6 +70,7 @@ public:
 private:
     friend class run_context;
     struct state;
+    struct planned;
     std::shared_ptr<state const> state_;
 };
 

@@ -204,10 +204,22 @@ inline constexpr error_entry error_table[] = {
     {errors::kernel_graph_text, "the text of kernels is malformed",
      "A line of a kernel graph or table of schedules has something else than what must stand there.",
      "The message has the line and what was expected."},
+    {errors::no_device, "there is no such device",
+     "The library of a kind of devices (OpenCL's), its driver or the device of this number is missing.",
+     "Install the driver that the message names; `gsub doctor` lists the devices that there are."},
+    {errors::device_kernels_alone, "a step has no kernel for the device",
+     "A build that may use a device alone (`--device-only`) has steps that would run on the host.",
+     "Build without it: the host runs them, and what they need moves there and back."},
 
     {errors::overlapping_memory, "outputs overlap in memory",
      "The memory given for an output is that of an input or of another output.",
      "Give each output memory of its own; `make_outputs` does."},
+    {errors::device_failed, "a device failed", "A device does not compile a kernel, start it or move values.",
+     "The message has the device, the kernel, the node and what the driver said; update the driver, or run on the "
+     "host."},
+    {errors::device_memory, "a device has too little memory",
+     "Weights, activations or workspaces do not fit in a device's memory.",
+     "Use a smaller batch or shape, or another device."},
 
     {errors::malformed_record, "the tuning record is malformed",
      "A line of a file of records is no record, or says what contradicts its kernel.",

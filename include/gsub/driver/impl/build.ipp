@@ -9,6 +9,9 @@
 #include <gsub/lower/kernel_layouts.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -163,6 +166,40 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluat
 
 namespace detail {
 
+// What is said of the steps that run on the host beside a device: how many of each kind.
+GSUB_LAZY [[nodiscard]] std::string steps_on_host(runtime::executable const& e) {
+    std::map<std::string, std::size_t> kinds;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < e.steps().size(); ++i)
+        if (!e.on_device(i)) ++kinds[runtime::kind_of(e.steps()[i])], ++count;
+    if (count == 0) return {};
+    std::string list;
+    for (auto const& [kind, times] : kinds)
+        list += format_text("{}{}{}", list.empty() ? "" : ", ", kind, times > 1 ? format_text(" ({})", times) : "");
+    return format_text("{} of {} steps: {}", count, e.steps().size(), list);
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluators,
+                                                 std::shared_ptr<runtime::device> on, build_options const& options) {
+    auto made = plan(std::move(g), evaluators, isa::warp, options);
+    if (!made) return made.error();
+    try {
+        auto const name = std::string{on->id()};
+        runtime::executable out{std::move(on), std::move(*made), options.observe};
+        auto const host_steps = detail::steps_on_host(out);
+        if (options.device_only && !host_steps.empty())
+            return error{errors::device_kernels_alone,
+                         format_text("device {} has no kernels for {}", name, host_steps)};
+        if (options.observe && !host_steps.empty())
+            options.observe->on_note(format_text("the host runs {}; device {} the others", host_steps, name));
+        return out;
+    } catch (error const& e) { return e; }
+}
+
+namespace detail {
+
 // What is built of a module, with the options for it.
 struct grouped_build {
     grouped_graph what;
@@ -212,6 +249,14 @@ GSUB_LAZY_BODY result<runtime::executable> build(module const& m, eval_table eva
     auto made = detail::grouped_of(m, options, groups, entry);
     if (!made) return made.error();
     return build(std::move(made->what.graph), evaluators, machine, made->options);
+}
+
+GSUB_LAZY_BODY result<runtime::executable> build(module const& m, eval_table evaluators,
+                                                 std::shared_ptr<runtime::device> on, build_options const& options,
+                                                 grouping groups, std::string_view entry) {
+    auto made = detail::grouped_of(m, options, groups, entry);
+    if (!made) return made.error();
+    return build(std::move(made->what.graph), evaluators, std::move(on), made->options);
 }
 
 } // namespace gsub

@@ -4,6 +4,7 @@
 #include <gsub/core/meta.hpp>
 #include <gsub/core/thread_workspace.hpp>
 #include <gsub/runtime/executable.hpp>
+#include <gsub/runtime/impl/device_program.hpp>
 #include <gsub/runtime/memory_planner.hpp>
 
 #include <algorithm>
@@ -123,7 +124,9 @@ GSUB_LAZY void run_reference(reference_call const& c, std::span<void* const> val
 struct run_context::memory {
     void* arena = nullptr;
     std::vector<void*> addresses;
-    std::vector<tensor> open; // values whose sizes data decide, by number; empty where there are none
+    std::vector<tensor> open;       // values whose sizes data decide, by number; empty where there are none
+    std::vector<std::byte*> wholes; // addresses of whole values, for what moves to a device
+    std::unique_ptr<detail::device_program::memory> device; // null: the host runs all
     std::shared_ptr<executable::state const> of;
 
     std::span<tensor> open_values() noexcept { return {open.data(), open.size()}; }
@@ -140,7 +143,8 @@ struct executable::state {
     std::vector<std::size_t> offsets;    // of each value in the arena
     std::vector<std::size_t> first_slot; // of each step in the table of addresses
     std::size_t slots = 0, arena = 0, constants = 0;
-    bool decides_sizes = false; // of some value, by data
+    bool decides_sizes = false;                     // of some value, by data
+    std::unique_ptr<detail::device_program> device; // null: the host runs all
     // Memory of a run that has ended, for the next that brings none: fresh pages cost more than many a kernel.
     mutable std::mutex idle_lock;
     mutable std::unique_ptr<run_context::memory> idle; // of no state
@@ -180,6 +184,18 @@ struct executable::state {
             },
             s.what);
     }
+    // On the device, or on the host with what it needs moved there.
+    void run_step(std::size_t i, run_context::memory& m, executor& threads) const {
+        if (device) {
+            device->move_before(i, *m.device, [&](std::int32_t v) { return bytes_of(v, m); });
+            if (device->on_device(i)) return device->start(i, *m.device);
+        }
+        run_step(i, m.addresses.data() + first_slot[i], m.open_values(), threads);
+    }
+    [[nodiscard]] std::span<std::byte> bytes_of(std::int32_t whole, run_context::memory const& m) const {
+        auto const v = static_cast<std::size_t>(whole);
+        return {m.wholes[v], p.values[v].size};
+    }
     void run_kernel(kernel_call const& c, std::span<void* const> values, executor& threads, bool shared) const {
         auto const f =
             reinterpret_cast<detail::kernel_function>(kernels[static_cast<std::size_t>(c.kernel)].function());
@@ -207,26 +223,49 @@ GSUB_INLINE run_context::run_context(run_context&&) noexcept = default;
 GSUB_INLINE run_context& run_context::operator=(run_context&&) noexcept = default;
 GSUB_INLINE run_context::~run_context() = default;
 
+// What an executable knows before its kernels.
+struct executable::planned {
+    static std::shared_ptr<state> of(program made) {
+        auto s = std::make_shared<state>();
+        s->p = std::move(made);
+        auto const& p = s->p;
+        for (auto const& step : p.steps) {
+            s->first_slot.push_back(s->slots);
+            s->slots += step.values.size();
+        }
+        auto plan = plan_arena(p);
+        s->arena = plan.size;
+        s->offsets = std::move(plan.offsets);
+        for (auto const& v : p.values) {
+            GSUB_ASSERT(v.where.device == host_cpu, "the values of a program are the host's");
+            if (v.where.role == memory_role::constant) s->constants += v.size;
+            s->decides_sizes = s->decides_sizes || v.open;
+        }
+        return s;
+    }
+};
+
 GSUB_LAZY_BODY executable::executable(program made, std::vector<loaded_kernel> kernels) {
-    auto s = std::make_shared<state>();
-    s->p = std::move(made);
+    GSUB_ASSERT(kernels.size() == made.kernels.size(), "an executable has a kernel for each source");
+    made.kernels = {}; // what they were made of is needed no more
+    auto s = planned::of(std::move(made));
     s->kernels = std::move(kernels);
-    auto const& p = s->p;
-    GSUB_ASSERT(s->kernels.size() == p.kernels.size(), "an executable has a kernel for each source");
-    s->p.kernels = {}; // what they were made of is needed no more
-    for (auto const& step : p.steps) {
-        s->first_slot.push_back(s->slots);
-        s->slots += step.values.size();
-    }
-    auto plan = plan_arena(p);
-    s->arena = plan.size;
-    s->offsets = std::move(plan.offsets);
-    for (auto const& v : p.values) {
-        GSUB_ASSERT(v.where.device == host_cpu, "an executable runs on the host's CPU alone");
-        if (v.where.role == memory_role::constant) s->constants += v.size;
-        s->decides_sizes = s->decides_sizes || v.open;
-    }
     state_ = std::move(s);
+}
+
+GSUB_LAZY_BODY executable::executable(std::shared_ptr<gsub::runtime::device> on, program made, observer* observe) {
+    auto s = planned::of(std::move(made));
+    s->device =
+        std::make_unique<detail::device_program>(s->p, arena_plan{s->offsets, s->arena}, std::move(on), observe);
+    s->p.kernels = {};
+    state_ = std::move(s);
+}
+
+GSUB_INLINE device const* executable::on() const noexcept {
+    return state_->device ? &state_->device->where() : nullptr;
+}
+GSUB_INLINE bool executable::on_device(std::size_t step) const noexcept {
+    return state_->device && state_->device->on_device(step);
 }
 
 GSUB_INLINE std::span<tensor_type const> executable::inputs() const noexcept {
@@ -273,6 +312,13 @@ GSUB_LAZY_BODY run_context executable::make_context() const {
                 at = const_cast<std::byte*>(value.data.raw().data()); // steps only read it
             m->addresses[slot++] = at;
         }
+    if (state_->device) {
+        m->device = state_->device->make_memory();
+        m->wholes.resize(p.values.size());
+        for (std::size_t v = 0; v < p.values.size(); ++v)
+            if (p.values[v].where.role == memory_role::temporary && p.values[v].part_of < 0)
+                m->wholes[v] = static_cast<std::byte*>(m->arena) + state_->offsets[v];
+    }
     return run_context{std::move(m)};
 }
 
@@ -320,8 +366,17 @@ GSUB_LAZY_BODY result<void> executable::run(run_context& context, std::span<tens
                     m.addresses[slot] = outputs[value.position].mutable_raw().data() + offset;
                 ++slot;
             }
-        for (std::size_t i = 0; i < p.steps.size(); ++i)
-            state_->run_step(i, m.addresses.data() + state_->first_slot[i], m.open_values(), threads);
+        for (std::size_t v = 0; v < m.wholes.size(); ++v) {
+            auto const& value = p.values[v];
+            if (value.part_of >= 0 || value.open) continue;
+            if (value.where.role == memory_role::input)
+                m.wholes[v] = const_cast<std::byte*>(inputs[value.position].raw().data());
+            else if (value.where.role == memory_role::output)
+                m.wholes[v] = outputs[value.position].mutable_raw().data();
+        }
+        if (state_->device) state_->device->begin(*m.device);
+        for (std::size_t i = 0; i < p.steps.size(); ++i) state_->run_step(i, m, threads);
+        if (state_->device) state_->device->end(*m.device, [&](std::int32_t v) { return state_->bytes_of(v, m); });
         for (std::size_t v = 0; v < m.open.size(); ++v) {
             auto made = std::exchange(m.open[v], {}); // a context keeps no memory of a run
             if (auto const& value = p.values[v]; value.open && value.where.role == memory_role::output)
@@ -365,8 +420,8 @@ GSUB_LAZY_BODY result<std::vector<step_profile>> executable::profile(std::span<t
     for (std::size_t r = 0; r < std::max<std::size_t>(runs, 1); ++r)
         for (std::size_t i = 0; i < steps.size(); ++i) {
             auto const begin = clock::now();
-            state_->run_step(i, context.memory_->addresses.data() + state_->first_slot[i],
-                             context.memory_->open_values(), threads);
+            state_->run_step(i, *context.memory_, threads);
+            if (state_->device) state_->device->where().finish();
             taken[i].push_back(std::chrono::duration<double>(clock::now() - begin).count());
         }
     std::vector<step_profile> profiles;

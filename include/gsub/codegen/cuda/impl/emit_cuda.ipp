@@ -13,6 +13,7 @@ namespace gsub::codegen {
 namespace detail {
 
 struct cuda_text {
+    static constexpr bool clamps = false;
     static constexpr std::string_view function = "static __device__ __forceinline__ ", global = "", shared = "",
                                       table = "static __device__ const ", barrier = "__syncwarp();",
                                       exchange_parameter = "", exchange_argument = "";
@@ -49,9 +50,10 @@ struct cuda_text {
         w.text_.indent();
         w.text_.line("const int lane = (int)(threadIdx.x % 32u), member = (int)(threadIdx.x / 32u);");
         auto const type = w.integer().type;
-        w.text_.line(format_text("const {0} first = ({0})blockIdx.x * {1} + member, step = ({0})gridDim.x * {1}, last = "
-                                 "({0})positions;",
-                                 type, group.positions));
+        w.text_.line(
+            format_text("const {0} first = ({0})blockIdx.x * {1} + member, step = ({0})gridDim.x * {1}, last = "
+                        "({0})positions;",
+                        type, group.positions));
         if (workspace > 0 && group.shared_workspace) {
             w.text_.line(format_text("__shared__ __align__(64) char shared[{}];", group.shared_bytes(k)));
             w.text_.line(format_text("char* const own = shared + member * {};", workspace));

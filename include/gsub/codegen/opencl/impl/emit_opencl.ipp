@@ -13,6 +13,8 @@ namespace gsub::codegen {
 namespace detail {
 
 struct opencl_text {
+    // Where some work items of a group read and others store, PoCL 3.1 loses the order of both at the next barrier.
+    static constexpr bool clamps = true;
     static constexpr std::string_view function = "static inline ", global = "__global ", shared = "__local ",
                                       table = "__constant ",
                                       barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
@@ -51,10 +53,12 @@ struct opencl_text {
         std::string parameters;
         for (std::size_t i = 0; i < k.buffers.size(); ++i)
             if (!k.buffers[i].workspace)
-                parameters += format_text("__global {0}char* m{1}, long at{1}, ", k.buffers[i].written ? "" : "const ", i);
+                parameters +=
+                    format_text("__global {0}char* m{1}, long at{1}, ", k.buffers[i].written ? "" : "const ", i);
         if (workspace > 0 && !group.shared_workspace) parameters += "__global char* lent, ";
-        w.text_.line(format_text("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void {}({}long positions) {{",
-                                 group.threads(k), symbol, parameters));
+        w.text_.line(
+            format_text("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void {}({}long positions) {{",
+                        group.threads(k), symbol, parameters));
         w.text_.indent();
         auto const type = w.integer().type;
         w.text_.line("const int lane = (int)get_local_id(0);");

@@ -123,9 +123,9 @@ private:
     static bool of_entries(instruction const& i) {
         return i.op == opcode::gather || (!writes(i) && i.operands[0] >= 0);
     }
-    // Whether each lane touches its own element, one after another.
+    // Whether each lane touches its own element, one after another; all lanes may store a scalar.
     static bool own_lane(instruction const& i) {
-        return (i.op == opcode::store || i.op == opcode::load) && i.stride == 1 && i.order.empty();
+        return (i.op == opcode::store && i.lanes > 1) || (i.op == opcode::load && i.stride == 1 && i.order.empty());
     }
     static span_of elements_of(instruction const& i) {
         if (i.op == opcode::broadcast) return {};

@@ -4,6 +4,7 @@
 #include <gsub/codegen/impl/statement_writer.hpp>
 #include <gsub/codegen/simt/impl/lane_barriers.hpp>
 #include <gsub/codegen/simt/impl/lane_functions.hpp>
+#include <gsub/codegen/simt/impl/uniform_registers.hpp>
 #include <gsub/codegen/simt/thread_group.hpp>
 #include <gsub/core/format.hpp>
 #include <gsub/loop/scalar_op.hpp>
@@ -21,6 +22,7 @@ namespace gsub::codegen::detail {
 // Writes the text of a kernel whose lanes are threads. `Language` has what CUDA C++ and OpenCL C do not share:
 //     function, global, shared   qualifiers of functions, and of pointers to memory of the device and of a group
 //     table                      qualifiers of constants of a file
+//     clamps                     whether lanes beyond those of a load read what the first one reads, and forget it
 //     barrier                    statement by which the lanes of a position wait for each other
 //     exchange_parameter, exchange_argument   of functions in which lanes combine, behind `lane`; may be empty
 //     prelude()                  what `lane_functions` rely on
@@ -40,6 +42,7 @@ public:
           group_(group),
           functions_(Language::function),
           barriers_(k),
+          uniform_(k),
           types_(static_cast<std::size_t>(k.registers), dtype::f32) {}
 
     std::string run(std::string const& symbol) {
@@ -61,8 +64,8 @@ public:
     [[nodiscard]] std::string type_of(std::size_t buffer) const {
         auto const& b = k_.buffers[buffer];
         auto const shared = b.workspace && group_.shared_workspace;
-        return format_text("{}{}{}*", shared ? Language::shared : Language::global, b.written || b.workspace ? "" : "const ",
-                           c_type(b.element));
+        return format_text("{}{}{}*", shared ? Language::shared : Language::global,
+                           b.written || b.workspace ? "" : "const ", c_type(b.element));
     }
     /// Declares the workspace buffers, which lie behind `own`.
     void declare_workspace() {
@@ -83,9 +86,8 @@ private:
     // Variables are 32 bits wide where all buffers are small: so are the registers of a thread.
     static c_integer const& integer_of(kernel const& k) {
         constexpr std::int64_t small = std::int64_t{1} << 28;
-        auto const all_small = k.parallel_extent < small && std::all_of(k.buffers.begin(), k.buffers.end(), [](auto& b) {
-                                   return b.elements() < small;
-                               });
+        auto const all_small = k.parallel_extent < small && std::all_of(k.buffers.begin(), k.buffers.end(),
+                                                                        [](auto& b) { return b.elements() < small; });
         return all_small ? c_int : c_long;
     }
     static bool combines(std::vector<statement> const& statements) {
@@ -98,8 +100,7 @@ private:
     void write_fallback() {
         std::string parameters;
         for (std::size_t i = 0; i < k_.buffers.size(); ++i) parameters += format_text("{} b{}, ", type_of(i), i);
-        for (auto v : k_.fallback_parameters)
-            parameters += format_text("{} {}, ", integer_.type, name_of_variable(v));
+        for (auto v : k_.fallback_parameters) parameters += format_text("{} {}, ", integer_.type, name_of_variable(v));
         text_.line(format_text("{}void {}_fallback({}int lane{}) {{", Language::function, symbol_, parameters,
                                Language::exchange_parameter));
         write_scope(k_.fallback);
@@ -139,7 +140,8 @@ private:
         for (auto const& i : n.code) {
             if (barriers_.before(i)) wait();
             write(i);
-            if (i.result >= 0) types_[static_cast<std::size_t>(i.result)] = i.op == opcode::choose ? dtype::i64 : i.type;
+            if (i.result >= 0)
+                types_[static_cast<std::size_t>(i.result)] = i.op == opcode::choose ? dtype::i64 : i.type;
         }
     }
     void before_loop(statement const& n) {
@@ -151,12 +153,12 @@ private:
         case opcode::splat:
             return define(i, lane_literal(i.value, i.integer, i.type));
         case opcode::load:
-            return define(i, guarded(i, in_lanes(i, format_text("{}[{}]", pointer_of(i), lane_place(i)))));
+            return define(i, guarded(i, in_lanes(i, pointer_of(i), lane_place(i))));
         case opcode::broadcast:
             return define(i, guarded(i, format_text("{}[{}]", pointer_of(i), scalar_place(i))));
         case opcode::gather: {
             auto const place = format_text("{} + {} * {}L + {}", constant_of(i), operand(i, 0), i.entry, strided(i));
-            return define(i, guarded(i, in_lanes(i, format_text("{}[{}]", pointer_of(i), place))));
+            return define(i, guarded(i, in_lanes(i, pointer_of(i), place)));
         }
         case opcode::store:
             return write_store(i);
@@ -207,10 +209,14 @@ private:
     // ---- memory
 
     void write_store(instruction const& i) {
-        auto where = i.lanes == k_.lanes ? std::string{} : format_text("lane < {}", i.lanes);
-        if (!i.predicate.empty()) where += format_text("{}{}", where.empty() ? "" : " && ", text_of(i.predicate, integer_));
-        auto const place = format_text("{}[{} + lane]", pointer_of(i), constant_of(i));
-        text_.line(format_text("{}{} = {};", where.empty() ? where : format_text("if ({}) ", where), place, operand(i, 0)));
+        // All lanes store a scalar, to one place.
+        auto const scalar = i.lanes == 1 && uniform_[i.operands[0]];
+        auto where = i.lanes == k_.lanes || scalar ? std::string{} : format_text("lane < {}", i.lanes);
+        if (!i.predicate.empty())
+            where += format_text("{}{}", where.empty() ? "" : " && ", text_of(i.predicate, integer_));
+        auto const place = format_text("{}[{}{}]", pointer_of(i), constant_of(i), scalar ? "" : " + lane");
+        text_.line(
+            format_text("{}{} = {};", where.empty() ? where : format_text("if ({}) ", where), place, operand(i, 0)));
     }
     void write_choose(instruction const& i) {
         auto const chosen = functions_.entry(operand(i, 0), i.integer, format_text("b{}", i.buffer), Language::global);
@@ -224,41 +230,53 @@ private:
         return format_text("{} ? {} : {}", text_of(i.predicate, integer_), value,
                            lane_literal(i.value, i.integer, i.type));
     }
-    std::string in_lanes(instruction const& i, std::string const& value) const {
-        return i.lanes == k_.lanes ? value : format_text("(lane < {} ? {} : ({})0)", i.lanes, value, c_type(i.type));
+    std::string in_lanes(instruction const& i, std::string const& from, std::string const& place) {
+        if (i.lanes == k_.lanes) return format_text("{}[{}]", from, place);
+        if (!Language::clamps) return format_text("(lane < {} ? {}[{}] : ({})0)", i.lanes, from, place, c_type(i.type));
+        auto const name = format_text("within_{}", c_element_of(i.type).name);
+        functions_.define(name, format_text("{0} {1}(int holds, {0} value) {{ return holds ? value : ({0})0; }}",
+                                            c_type(i.type), name));
+        return format_text("{}(lane < {}, {}[{}])", name, i.lanes, from, place);
+    }
+    // The lane of a load, or the first one where others read what it does.
+    std::string lane_of(instruction const& i) const {
+        return i.lanes == k_.lanes || !Language::clamps ? std::string{"lane"}
+                                                        : format_text("(lane < {} ? lane : 0)", i.lanes);
     }
     std::string strided(instruction const& i) const {
-        return i.stride == 1 ? std::string{"lane"} : format_text("lane * {}{}", i.stride, integer_.suffix);
+        auto const lane = lane_of(i);
+        return i.stride == 1 ? lane : format_text("{} * {}{}", lane, i.stride, integer_.suffix);
     }
     // Place of the element of a lane behind the pointer of its block.
     std::string lane_place(instruction const& i) {
         auto const entry = i.operands[0] >= 0 ? format_text(" + {} * {}L", operand(i, 0), i.entry) : std::string{};
-        return format_text("{} + {}{}", constant_of(i), i.order.empty() ? strided(i) : ordered(i.order), entry);
+        return format_text("{} + {}{}", constant_of(i), i.order.empty() ? strided(i) : ordered(i.order, lane_of(i)),
+                           entry);
     }
     std::string scalar_place(instruction const& i) const {
-        return i.operands[0] < 0 ? constant_of(i) : format_text("{} + {} * {}L", constant_of(i), operand(i, 0), i.entry);
+        return i.operands[0] < 0 ? constant_of(i)
+                                 : format_text("{} + {} * {}L", constant_of(i), operand(i, 0), i.entry);
     }
     std::string constant_of(instruction const& i) const {
         return format_text("{}{}", i.offset.constant(), integer_.suffix);
     }
     // What a lane adds where lanes read in any order: two strides, or a table.
-    std::string ordered(std::vector<std::int64_t> const& order) {
+    std::string ordered(std::vector<std::int64_t> const& order, std::string const& lane) {
         auto const lanes = static_cast<std::int64_t>(order.size());
         auto const at = [&](std::int64_t l) { return order[static_cast<std::size_t>(l)]; };
         for (std::int64_t row = 1; row < lanes; row *= 2) {
             auto const outer = at(row) - at(0), inner = row > 1 ? at(1) - at(0) : 0;
             auto fits = true;
-            for (std::int64_t l = 0; l < lanes && fits; ++l)
-                fits = at(l) == at(0) + l / row * outer + l % row * inner;
+            for (std::int64_t l = 0; l < lanes && fits; ++l) fits = at(l) == at(0) + l / row * outer + l % row * inner;
             if (fits)
-                return format_text("{3}{2} + lane / {4} * {0}{2} + lane % {4} * {1}{2}", outer, inner, integer_.suffix,
-                                   at(0), row);
+                return format_text("{3}{2} + {5} / {4} * {0}{2} + {5} % {4} * {1}{2}", outer, inner, integer_.suffix,
+                                   at(0), row, lane);
         }
         auto const name = format_text("{}_order{}", symbol_, next_table_++);
         std::string numbers;
         for (auto o : order) numbers += format_text("{}{}", numbers.empty() ? "" : ", ", o);
         tables_ += format_text("{}{} {}[{}] = {{{}}};\n", Language::table, integer_.type, name, lanes, numbers);
-        return format_text("{}[lane]", name);
+        return format_text("{}[{}]", name, lane);
     }
     // The part of a place that varies, as a pointer that a block declares once.
     std::string pointer_of(instruction const& i) {
@@ -275,6 +293,7 @@ private:
     thread_group group_;
     lane_functions functions_;
     lane_barriers<> barriers_;
+    uniform_registers<> uniform_;
     std::vector<dtype> types_;      // of registers
     std::vector<pointer> pointers_; // of the block
     std::string symbol_, tables_;
