@@ -22,9 +22,11 @@ struct isa {
     std::int32_t fma_latency = 4; ///< cycles
     bool lane_operands = false;   ///< a multiply-add takes one lane of a register for all, as it takes a vector
 
+    bool lanes_are_threads = false; ///< a vector has as many lanes of any element as of f32
+
     /// Lanes of a vector: elements of `element_bytes` bytes, f32 by default.
     [[nodiscard]] constexpr std::int32_t lanes(std::int32_t element_bytes = 4) const noexcept {
-        return vector_bytes / element_bytes;
+        return vector_bytes / (lanes_are_threads ? 4 : element_bytes);
     }
     /// Whether this set runs programs for `other`: `other` is this set, or one that it extends.
     [[nodiscard]] constexpr bool runs(isa const& other) const noexcept {
@@ -53,7 +55,7 @@ inline constexpr isa isa::avx512{"avx512",
                                  32,
                                  2,
                                  4};
-inline constexpr isa isa::warp{"warp", "gpu", "", "", nullptr, 128, 64, 1, 4};
+inline constexpr isa isa::warp{"warp", "gpu", "", "", nullptr, 128, 64, 1, 4, false, true};
 inline constexpr isa isa::neon{"neon", "aarch64", "", "", &isa::baseline, 16, 32, 2, 4, true};
 
 /// All instruction sets of processors, the widest of an architecture first.

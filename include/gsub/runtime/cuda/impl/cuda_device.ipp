@@ -225,6 +225,9 @@ private:
         if (!from.ir)
             throw error{errors::kernel_form, format_text("device {} runs no kernel that is a text alone", id_)};
         auto const& k = *from.ir;
+        if (k.lanes != 32)
+            throw error{errors::kernel_form,
+                        format_text("device {} runs kernels of 32 lanes, kernel {} has {}", id_, k.name, k.lanes)};
         auto const group = codegen::group_of(k, declared_bytes, block_positions);
         auto const compiled = compile_cuda(codegen::emit_cuda(k, "gsub_kernel", group), architecture_);
         if (!compiled) throw error{compiled.error().within(format_text("kernel {}", k.name))};
