@@ -14,7 +14,7 @@ esac
 # shellcheck disable=SC2086
 require_packages $packages
 # shellcheck disable=SC2086
-[ $all = OFF ] || wish_for_packages $emulation_packages $mpi_packages
+[ $all = OFF ] || wish_for_packages $emulation_packages $mpi_packages $device_packages
 
 step "building (build/release)"
 # What benchmarks are tested for here takes less than to optimise them.

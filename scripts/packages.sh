@@ -5,6 +5,8 @@ build_packages="g++ cmake ninja-build libeigen3-dev libfmt-dev nlohmann-json3-de
 check_packages="clang-14 lld-14 libclang-rt-14-dev libfuzzer-14-dev clang-format-14 python3-venv libonnx-testdata"
 # Used by tests which are skipped without them: kernels and programs for other processors.
 emulation_packages="g++-aarch64-linux-gnu qemu-user"
+# Used by tests which are skipped without them: a device of OpenCL that is the processor.
+device_packages="ocl-icd-libopencl1 pocl-opencl-icd"
 # Used by a component and its tests, which are left out without them: searches over the ranks of an MPI job.
 mpi_packages="libopenmpi-dev openmpi-bin"
 

@@ -17,6 +17,7 @@
 #include <gsub/codegen/impl/lower_nest.ipp>
 #include <gsub/codegen/impl/nest_lowerer.ipp>
 #include <gsub/codegen/impl/nest_position.ipp>
+#include <gsub/codegen/impl/statement_writer.ipp>
 #include <gsub/codegen/impl/tile_lowerer.ipp>
 #include <gsub/codegen/impl/value_numbering.ipp>
 #include <gsub/codegen/ir/impl/kernel_ir.ipp>

@@ -26,6 +26,7 @@
 #include <gsub/cost/impl/region_cycles.ipp>
 #include <gsub/cost/impl/relative.ipp>
 #include <gsub/cost/impl/scheduled_time.ipp>
+#include <gsub/cost/impl/static_gpu.ipp>
 #include <gsub/cost/impl/table.ipp>
 #include <gsub/cost/impl/touched.ipp>
 #include <gsub/cost/impl/touched_blocks.ipp>

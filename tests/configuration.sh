@@ -52,7 +52,7 @@ any allowed points compute|drawn for any rule is|as far as a clock says|groups a
 a million consecutive words|hundred thousand operators take|copy moves without gsub|encoder does without gsub|\
 do so without gsub|poolings of every type have|operator that kernels take, in every|\
 more than 4096 kernels is searched|results go to stdout|input and result are timed|a file has no layouts|\
-listed written and read back|a file are proved and used|compile writes a folder|tuned and built from its records"
+listed written and read back|a file are proved and used|compile writes a folder|tuned and built from its records|device of OpenCL|devices are opened by|17_device"
 # A case that takes all descriptors too: UBSan looks at memory through a pipe.
 labels="layering|docs|models"
 # CTest goes on without an expression that it cannot compile, of more than some 30 groups for one.

@@ -13,3 +13,4 @@
 #include <gsub/cost/ranked_pairs.hpp>
 #include <gsub/cost/relative.hpp>
 #include <gsub/cost/scheduled_time.hpp>
+#include <gsub/cost/static_gpu.hpp>

@@ -191,8 +191,8 @@ inline std::string quoted(std::string const& path) {
 }
 
 /// What is wrong with the program that `compile` makes of the kernels and `run` starts: what they said, or a difference
-/// from the kernels as they are read; empty where nothing is. Both are words of a shell. `header` stands before the texts
-/// of all kernels.
+/// from the kernels as they are read; empty where nothing is. Both are words of a shell. `header` stands before the
+/// texts of all kernels.
 inline std::string fault(std::vector<kernel> const& kernels, std::string const& compile, std::string const& run,
                          std::string const& header = {}, emitter emit = &codegen::emit_cpp) {
     scratch_folder const folder;

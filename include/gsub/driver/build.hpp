@@ -96,10 +96,11 @@ GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table ev
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, eval_table evaluators, target const& machine,
                                                           build_options const& options = {});
 
-/// Builds for a device: kernels whose lanes are its threads. What has no kernel runs on the host, and values move; the
-/// observer gets a note of these steps. The executable is of the same type, and keeps the device open. *Errors* as
-/// `plan`; `errors::device_kernels_alone` where `build_options::device_only` is set and a step would run on the host;
-/// those of the device.
+/// Builds for a device: kernels whose lanes are its threads; algorithms and schedules by predicted time where the table
+/// of GPUs has a row for it (`cost::static_gpu`), and by counting where not. What has no kernel runs on the host, and
+/// values move; the observer gets a note of these steps. The executable is of the same type, and keeps the device open.
+/// *Errors* as `plan`; `errors::device_kernels_alone` where `build_options::device_only` is set and a step would run on
+/// the host; those of the device.
 GSUB_LAZY [[nodiscard]] result<runtime::executable>
 build(any_graph g, eval_table evaluators, std::shared_ptr<runtime::device> on, build_options const& options = {});
 

@@ -16,6 +16,10 @@
 #include <utility>
 #include <vector>
 
+namespace gsub {
+struct gpu;
+}
+
 namespace gsub::runtime {
 
 /// Address in a device's memory: an allocation, and a byte in it.
@@ -44,6 +48,8 @@ public:
     /// As it is asked for, and what it calls itself: `opencl:0`, `NVIDIA H200`.
     [[nodiscard]] virtual std::string_view id() const noexcept = 0;
     [[nodiscard]] virtual std::string_view title() const noexcept = 0;
+    /// The row of the table of GPUs that predicts its times best; null for what is none.
+    [[nodiscard]] virtual gpu const* model() const noexcept { return nullptr; }
 
     /// Allocates memory of at least one byte, aligned to 64 bytes; contents are unknown.
     [[nodiscard]] virtual std::uintptr_t allocate(std::size_t bytes) = 0;

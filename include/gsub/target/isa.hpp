@@ -38,8 +38,8 @@ struct isa {
     static isa const avx512, avx2, neon;
     static isa const sse42;    ///< x86-64-v2: vectors of 16 bytes, no multiply-adds
     static isa const baseline; ///< any processor: what the compiler makes of vectors of 16 bytes
-    /// Lanes are the threads of a GPU's warp (`codegen/simt/thread_group.hpp`); registers are those of a thread, as many
-    /// as let enough warps be resident.
+    /// Lanes are the threads of a GPU's warp (`codegen/simt/thread_group.hpp`); registers are those of a thread, as
+    /// many as let enough warps be resident.
     static isa const warp;
 };
 

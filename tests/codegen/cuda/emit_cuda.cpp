@@ -48,8 +48,8 @@ TEST_CASE("kernels of every kind and tail compute what they say as CUDA C++, on 
         return;
     }
     auto const compile = kernel_program::quoted(with->path) + " -w -std=c++17 -O1 -ffp-contract=fast";
-    CHECK(kernel_program::fault(kernel_program::grid(isa::warp), compile, "", emulated_warps::header,
-                                &emit_shared) == "");
+    CHECK(kernel_program::fault(kernel_program::grid(isa::warp), compile, "", emulated_warps::header, &emit_shared) ==
+          "");
 }
 
 } // namespace emit_cuda_test

@@ -1,5 +1,5 @@
-// emulated_warps: CUDA C++ on the host. Threads are fibers of one thread of the system; each runs until the lanes of its
-// warp wait for each other, in an order that changes from one wait to the next: a barrier that is missing shows.
+// emulated_warps: CUDA C++ on the host. Threads are fibers of one thread of the system; each runs until the lanes of
+// its warp wait for each other, in an order that changes from one wait to the next: a barrier that is missing shows.
 #pragma once
 
 #include <gsub/codegen/cpp/typed_functions.hpp>

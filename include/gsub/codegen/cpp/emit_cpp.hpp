@@ -21,4 +21,5 @@ GSUB_LAZY [[nodiscard]] std::string emit_cpp(kernel const& k, std::string const&
 
 #ifndef GSUB_COMPILED
 #include <gsub/codegen/cpp/impl/emit_cpp.ipp>
+#include <gsub/codegen/impl/statement_writer.ipp>
 #endif

@@ -20,4 +20,5 @@ GSUB_LAZY [[nodiscard]] std::string emit_cuda(kernel const& k, std::string const
 
 #ifndef GSUB_COMPILED
 #include <gsub/codegen/cuda/impl/emit_cuda.ipp>
+#include <gsub/codegen/simt/impl/lane_writer.ipp>
 #endif

@@ -3,8 +3,8 @@
 //
 // A register of a kernel has as many elements as the kernel has lanes; each thread keeps its own element, and a scalar
 // is the same in all. Loops, branches and indices depend on no lane, so threads of a position never part. Where a lane
-// reads what another has written, a barrier stands between (`lane_barriers`); where lanes are combined, threads exchange
-// registers. Positions are dealt to groups in turn, so that any number of groups runs all of them.
+// reads what another has written, a barrier stands between (`lane_barriers`); where lanes are combined, threads
+// exchange registers. Positions are dealt to groups in turn, so that any number of groups runs all of them.
 #pragma once
 
 #include <gsub/codegen/ir/kernel_ir.hpp>
@@ -31,6 +31,12 @@ struct thread_group {
     }
     friend bool operator==(thread_group, thread_group) = default;
 };
+
+/// Positions that a group works on at once, where a device has so many multiprocessors: four, a warp for each
+/// scheduler, unless so large groups would leave some of these without work.
+[[nodiscard]] inline std::int32_t positions_of_group(std::int64_t positions, std::int32_t processors) noexcept {
+    return positions >= std::int64_t{8} * processors ? 4 : positions >= std::int64_t{4} * processors ? 2 : 1;
+}
 
 /// The group of a kernel for a device whose groups may have so much shared memory: of at most `positions`, halved until
 /// their workspaces fit; where that of one does not, it lies in memory of the device.

@@ -2,6 +2,7 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
+#include <gsub/cost/static_gpu.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/default_pipeline.hpp>
 #include <gsub/ir/ops/ops.hpp>
@@ -183,7 +184,18 @@ GSUB_LAZY [[nodiscard]] std::string steps_on_host(runtime::executable const& e) 
 
 GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluators,
                                                  std::shared_ptr<runtime::device> on, build_options const& options) {
-    auto made = plan(std::move(g), evaluators, isa::warp, options);
+    auto chosen = options;
+    std::optional<cost::static_gpu> predicted;
+    if (auto const* const model = on->model()) predicted.emplace(*model);
+    auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& of) {
+        return predicted->choose(all, of);
+    };
+    auto const point = [&](kernels::descriptor const& d, isa const& of, loop::config_space const& space) {
+        return predicted->choose(d, of, space);
+    };
+    if (predicted && !options.algorithms) chosen.algorithms = algorithm_function{algorithm};
+    if (predicted && !options.schedules) chosen.schedules = schedule_function{point};
+    auto made = plan(std::move(g), evaluators, isa::warp, chosen);
     if (!made) return made.error();
     try {
         auto const name = std::string{on->id()};

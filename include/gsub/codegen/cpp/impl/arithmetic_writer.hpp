@@ -1,8 +1,8 @@
 // arithmetic_writer: how instructions of a kernel compute, accumulate and reduce in C++.
 #pragma once
 
-#include <gsub/codegen/impl/indented_text.hpp>
 #include <gsub/codegen/cpp/typed_functions.hpp>
+#include <gsub/codegen/impl/indented_text.hpp>
 #include <gsub/codegen/ir/kernel_ir.hpp>
 
 #include <cstddef>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <gsub/codegen/cpp/impl/arithmetic_writer.hpp>
-#include <gsub/codegen/impl/indented_text.hpp>
 #include <gsub/codegen/cpp/impl/memory_writer.hpp>
 #include <gsub/codegen/cpp/typed_functions.hpp>
+#include <gsub/codegen/impl/indented_text.hpp>
 #include <gsub/codegen/ir/kernel_ir.hpp>
 
 #include <string>

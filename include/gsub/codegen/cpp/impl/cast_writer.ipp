@@ -1,7 +1,7 @@
 #pragma once
 
-#include <gsub/codegen/impl/c_element.hpp>
 #include <gsub/codegen/cpp/typed_functions.hpp>
+#include <gsub/codegen/impl/c_element.hpp>
 #include <gsub/core/format.hpp>
 
 #include <cstdint>

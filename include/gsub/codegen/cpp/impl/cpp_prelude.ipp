@@ -2,8 +2,8 @@
 
 #include <gsub/codegen/cpp/impl/cpp_names.hpp>
 #include <gsub/codegen/cpp/impl/cpp_prelude.hpp>
-#include <gsub/codegen/impl/indented_text.hpp>
 #include <gsub/codegen/cpp/vector_math.hpp>
+#include <gsub/codegen/impl/indented_text.hpp>
 #include <gsub/core/executor.hpp>
 #include <gsub/core/format.hpp>
 

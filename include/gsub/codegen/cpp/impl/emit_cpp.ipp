@@ -5,7 +5,7 @@
 #include <gsub/codegen/cpp/impl/cpp_names.hpp>
 #include <gsub/codegen/cpp/impl/cpp_prelude.hpp>
 #include <gsub/codegen/cpp/typed_functions.hpp>
-#include <gsub/codegen/impl/statement_writer.hpp>
+#include <gsub/codegen/impl/statement_writer.ipp>
 #include <gsub/core/format.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // memory_writer: how instructions of a kernel read and write buffers in C++.
 #pragma once
 
-#include <gsub/codegen/impl/indented_text.hpp>
 #include <gsub/codegen/cpp/typed_functions.hpp>
+#include <gsub/codegen/impl/indented_text.hpp>
 #include <gsub/codegen/ir/kernel_ir.hpp>
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <gsub/codegen/impl/c_element.hpp>
 #include <gsub/codegen/cpp/impl/double_math.ipp>
 #include <gsub/codegen/cpp/typed_functions.hpp>
+#include <gsub/codegen/impl/c_element.hpp>
 #include <gsub/core/format.hpp>
 
 #include <span>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <gsub/codegen/impl/c_element.hpp>
 #include <gsub/codegen/cpp/impl/cast_writer.ipp>
 #include <gsub/codegen/cpp/impl/operation_writer.ipp>
 #include <gsub/codegen/cpp/typed_functions.hpp>
+#include <gsub/codegen/impl/c_element.hpp>
 #include <gsub/core/format.hpp>
 
 #include <cmath>

@@ -201,9 +201,10 @@ GSUB_LAZY_BODY std::string lane_functions::saturated(dtype from, dtype to, std::
     auto const limit = std::ldexp(1.0, digits);
     auto const name = format_text("{}_of_f64", c_element_of(to).name);
     auto const least = info(to).is_signed ? format_text("(-{}L - 1)", most) : std::string{"0"};
-    define(name, format_text("{0} {1}(double x) {{\n"
-                             "  return x != x ? ({0})0 : x < {2:.1f} ? ({0}){3} : x >= {4:.1f} ? ({0}){5}UL : ({0})x;\n}}",
-                             c_type(to), name, info(to).is_signed ? -limit : 0.0, least, limit, most));
+    define(name,
+           format_text("{0} {1}(double x) {{\n"
+                       "  return x != x ? ({0})0 : x < {2:.1f} ? ({0}){3} : x >= {4:.1f} ? ({0}){5}UL : ({0})x;\n}}",
+                       c_type(to), name, info(to).is_signed ? -limit : 0.0, least, limit, most));
     return from == dtype::f64 ? format_text("{}({})", name, value) : format_text("{}((double)({}))", name, value);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <gsub/codegen/cpp/typed_functions.hpp>
-#include <gsub/codegen/impl/statement_writer.hpp>
+#include <gsub/codegen/impl/statement_writer.ipp>
 #include <gsub/codegen/simt/impl/lane_barriers.hpp>
 #include <gsub/codegen/simt/impl/lane_functions.hpp>
 #include <gsub/codegen/simt/impl/uniform_registers.hpp>

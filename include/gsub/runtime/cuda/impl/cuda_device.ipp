@@ -4,6 +4,7 @@
 #include <gsub/core/format.hpp>
 #include <gsub/runtime/cuda/cuda_device.hpp>
 #include <gsub/runtime/cuda/impl/cuda_api.hpp>
+#include <gsub/target/gpu.hpp>
 
 #include <algorithm>
 #include <array>
@@ -72,6 +73,19 @@ private:
     cu::module module_;
 };
 
+// The row for a GPU: the one of its name, else one of its compute capability or of the greatest below it.
+GSUB_LAZY [[nodiscard]] gpu const& model_of(std::int32_t capability, std::string_view title) noexcept {
+    auto const* best = &gpus().front();
+    for (auto const& g : gpus()) {
+        auto const name = g.title.substr(g.title.find(' ') + 1); // without the vendor's
+        if (title.find(name.substr(0, name.find(' '))) != title.npos && g.architecture->capability == capability)
+            return g;
+        if (g.architecture->capability <= capability && g.architecture->capability > best->architecture->capability)
+            best = &g;
+    }
+    return *best;
+}
+
 template <class = void>
 class cuda_stream final : public device {
 public:
@@ -85,6 +99,7 @@ public:
             throw error{errors::no_device, format_text("device {} ({}) has compute capability {}.{}; kernels take 7.0",
                                                        id_, title_, major, minor)};
         architecture_ = format_text("sm_{}{}", major, minor);
+        model_ = &model_of(10 * major + minor, title_);
         processors_ = std::max(attribute(cu::processors), 1);
         check(api_.retain_context(&context_, on_), "makes no context");
         enter();
@@ -101,6 +116,7 @@ public:
 
     std::string_view id() const noexcept override { return id_; }
     std::string_view title() const noexcept override { return title_; }
+    gpu const* model() const noexcept override { return model_; }
 
     std::uintptr_t allocate(std::size_t bytes) override {
         enter();
@@ -189,8 +205,6 @@ public:
 private:
     // Shared memory that a kernel may declare itself.
     static constexpr std::size_t declared_bytes = std::size_t{48} << 10;
-    // Positions of a block: four warps, one for each scheduler.
-    static constexpr std::int32_t block_positions = 4;
 
     static cu::address address(device_address a) noexcept { return a.memory + a.offset; }
     void enter() const { check(api_.set_context(context_), "cannot be used"); }
@@ -228,7 +242,8 @@ private:
         if (k.lanes != 32)
             throw error{errors::kernel_form,
                         format_text("device {} runs kernels of 32 lanes, kernel {} has {}", id_, k.name, k.lanes)};
-        auto const group = codegen::group_of(k, declared_bytes, block_positions);
+        auto const group =
+            codegen::group_of(k, declared_bytes, codegen::positions_of_group(k.parallel_extent, processors_));
         auto const compiled = compile_cuda(codegen::emit_cuda(k, "gsub_kernel", group), architecture_);
         if (!compiled) throw error{compiled.error().within(format_text("kernel {}", k.name))};
         cu::module module = nullptr;
@@ -243,6 +258,7 @@ private:
     cuda_api const& api_;
     cu::device on_ = 0;
     std::string id_, title_, architecture_;
+    gpu const* model_ = nullptr;
     int processors_ = 1;
     cu::context context_ = nullptr;
     cu::stream stream_ = nullptr;

@@ -1,4 +1,3 @@
-// statement_writer: loops, branches and indices of a kernel in C and what descends from it.
 #pragma once
 
 #include <gsub/codegen/impl/c_names.hpp>
@@ -18,9 +17,9 @@ struct own_range {
     std::string_view begin, end, step;
 };
 
-/// Writes the statements of a kernel. `Own` is the class that derives from it and writes what its language has of its
-/// own: `write_block(n)`, `before_loop(n)`, `write_choice(n)` (declares a chosen index), `write_guard(n)` and `range()`,
-/// an `own_range`.
+/// Writes the statements of a kernel in C, or what descends from it. `Own` is the class that derives from it and writes
+/// what its language has of its own: `write_block(n)`, `before_loop(n)`, `write_choice(n)` (declares a chosen index),
+/// `write_guard(n)` and `range()`, an `own_range`.
 template <class Own>
 class statement_writer {
 protected:

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <gsub/codegen/ir/kernel_loops.hpp>
+#include <gsub/codegen/lower_nest.hpp>
+#include <gsub/core/random.hpp>
+#include <gsub/cost/static_gpu.hpp>
+#include <gsub/kernels/descriptor_text.hpp>
+#include <gsub/kernels/knobs.hpp>
+#include <gsub/machine/occupancy.hpp>
+#include <gsub/target/isa.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <vector>
+
+namespace gsub::cost {
+
+namespace detail {
+
+// Cycles until a load gives its number, between that of the first cache and that of the second.
+inline constexpr double load_latency = 90;
+// Bytes that a multiprocessor gets of the second cache in a cycle.
+inline constexpr double second_cache_bytes = 64;
+// Registers of a thread beside accumulators: addresses, variables, what is loaded.
+inline constexpr std::int64_t other_registers = 24;
+// Seconds from one launch to the next in a stream.
+inline constexpr double launch_seconds = 2e-6;
+
+// Runs of the blocks of a kernel that load, over all of its positions.
+GSUB_LAZY double loading_runs(codegen::kernel_loops const& l) {
+    std::vector<double> runs;
+    double out = 0;
+    for (std::size_t i = 0; i < l.sources.size(); ++i) {
+        auto const& s = l.sources[i];
+        auto const around = s.parent < 0 ? 1.0 : runs[static_cast<std::size_t>(s.parent)];
+        runs.push_back(around * (s.trips >= 0 ? static_cast<double>(s.trips) : std::max(s.mean, 1.0)));
+        if (l.own[i].loads + l.own[i].broadcasts > 0) out += runs.back();
+    }
+    return out;
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY gpu_time time_of(codegen::kernel const& k, gpu const& on) {
+    auto const& a = *on.architecture;
+    auto const counts = codegen::loops_of(k);
+    auto const& all = counts.total;
+    auto const positions = k.parallel < 0 ? 1 : std::max<std::int64_t>(k.parallel_extent, 1);
+    gpu_time out;
+    out.group = codegen::group_of(k, std::size_t{48} << 10, codegen::positions_of_group(positions, on.processors));
+    auto const registers = std::min<std::int64_t>(k.live + detail::other_registers, a.thread_registers);
+    auto const fits = machine::occupancy_of(
+        a, {out.group.threads(k), registers, static_cast<std::int64_t>(out.group.shared_bytes(k))});
+    out.resident_warps = std::max<std::int64_t>(fits.warps, 1);
+    // The busiest multiprocessor.
+    auto const blocks = (positions + out.group.positions - 1) / out.group.positions;
+    auto const warps = (blocks + on.processors - 1) / on.processors * out.group.positions;
+    auto const share = static_cast<double>(std::min(warps, positions)) / static_cast<double>(positions);
+    auto const scalars = all.broadcasts, vectors = all.loads + all.stores;
+    out.issue_cycles = share * (all.multiply_adds + scalars + vectors + all.others) / a.schedulers;
+    out.multiply_cycles = share * all.multiply_adds * a.warp / a.lanes;
+    auto const vector_bytes = static_cast<double>(a.warp) * a.bank_bytes;
+    out.memory_cycles = share * (scalars + vectors * std::max(1.0, vector_bytes / detail::second_cache_bytes));
+    auto const rounds = (warps + out.resident_warps - 1) / out.resident_warps;
+    auto const of_warp = 1 / static_cast<double>(positions);
+    out.latency_cycles =
+        static_cast<double>(rounds) * of_warp *
+        (detail::loading_runs(counts) * detail::load_latency + all.multiply_adds + scalars + vectors + all.others);
+    double bytes = 0;
+    for (auto const& b : k.buffers)
+        if (!b.workspace) bytes += static_cast<double>(b.elements()) * static_cast<double>(byte_size(b.element));
+    if (!out.group.shared_workspace) // written and read again
+        bytes += 2 * static_cast<double>(positions) * static_cast<double>(codegen::workspace_bytes(k));
+    out.moved_seconds = bytes / on.memory_bytes_per_second;
+    auto const cycles = std::max({out.issue_cycles, out.multiply_cycles, out.memory_cycles, out.latency_cycles});
+    out.seconds = detail::launch_seconds + std::max(cycles / (on.gigahertz * 1e9), out.moved_seconds);
+    return out;
+}
+
+GSUB_LAZY_BODY static_gpu::static_gpu(gpu const& on, static_gpu_options const& options)
+    : on_(&on), options_(options), known_(std::make_shared<std::map<std::string, found>>()) {}
+
+GSUB_LAZY_BODY double static_gpu::seconds(kernels::descriptor const& d, loop::configuration const& c) const {
+    try {
+        auto const k = codegen::lower(kernels::nest_of(d, c, isa::warp), "candidate");
+        return k ? time_of(*k, *on_).seconds : std::numeric_limits<double>::infinity();
+    } catch (error const&) { return std::numeric_limits<double>::infinity(); }
+}
+
+GSUB_LAZY_BODY static_gpu::found static_gpu::best_of(kernels::descriptor const& d,
+                                                     loop::config_space const& space) const {
+    auto const key = to_string(d);
+    if (auto const at = known_->find(key); at != known_->end()) return at->second;
+    std::set<std::uint64_t> seen;
+    found best{kernels::counted(d, isa::warp, space).index(), std::numeric_limits<double>::infinity()};
+    auto const look = [&](std::uint64_t point) {
+        if (!seen.insert(point).second) return false;
+        auto const s = seconds(d, space.at(point));
+        if (!(s < best.seconds)) return false;
+        best = {point, s};
+        return true;
+    };
+    look(best.point);
+    if (space.size() <= options_.points) {
+        for (std::uint64_t p = 0; p < space.size(); ++p)
+            if (space.allows(space.at(p))) look(p);
+    } else {
+        random_stream random{1};
+        while (seen.size() < options_.points / 2) {
+            auto const before = seen.size();
+            for (int tries = 0; tries < 16 && seen.size() == before; ++tries)
+                if (auto const point = space.draw(random)) look(*point);
+            if (seen.size() == before) break; // few points are allowed
+        }
+        for (auto better = true; better && seen.size() < options_.points;) {
+            better = false;
+            for (auto const n : space.neighbours(best.point)) {
+                if (seen.size() >= options_.points) break;
+                better = look(n) || better;
+            }
+        }
+    }
+    return known_->emplace(key, best).first->second;
+}
+
+GSUB_LAZY_BODY loop::configuration static_gpu::choose(kernels::descriptor const& d, isa const&,
+                                                      loop::config_space const& space) const {
+    return space.at(best_of(d, space).point);
+}
+
+GSUB_LAZY_BODY std::size_t static_gpu::choose(std::span<kernels::descriptor const> alternatives, isa const& isa) const {
+    std::size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < alternatives.size(); ++i) {
+        auto const s = best_of(alternatives[i], kernels::space_of(alternatives[i], isa)).seconds;
+        if (s < least) best = i, least = s;
+    }
+    return best;
+}
+
+} // namespace gsub::cost
