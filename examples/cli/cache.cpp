@@ -5,6 +5,7 @@
 #include <gsub/report/units.hpp>
 #include <gsub/runtime/compiler/jit.hpp>
 #include <gsub/runtime/cpu/thread_pool.hpp>
+#include <gsub/runtime/device.hpp>
 #include <gsub/target/target.hpp>
 
 #include <algorithm>

@@ -74,7 +74,7 @@ def attempt(program, case, backend, scratch):
         for old in scratch.glob("output_*.npy"):
             old.unlink()
         try:
-            done = subprocess.run([program, "run", model, "--backend", backend, "--output-dir", scratch, *arguments],
+            done = subprocess.run([program, "run", model, "--device" if ":" in backend else "--backend", backend, "--output-dir", scratch, *arguments],
                                   capture_output=True, timeout=120)
         except subprocess.TimeoutExpired:
             return "wrong", "no answer in two minutes", left
@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--markdown", help="write a table by operator to this file")
     parser.add_argument("--refused", help="write what is refused, with the reasons, to this file")
     parser.add_argument("--only", default="", help="cases whose name has this in it")
-    parser.add_argument("--backends", default=",".join(BACKENDS))
+    parser.add_argument("--backends", default=",".join(BACKENDS), help="separated by commas; devices too, as opencl:0")
     options = parser.parse_args()
     backends = options.backends.split(",")
     cases = [c for c in collect_testcases(None) if c.kind == "node" and options.only in c.name and belongs(c)]

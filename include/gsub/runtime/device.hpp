@@ -3,8 +3,8 @@
 #pragma once
 
 #include <gsub/core/interface.hpp>
-#include <gsub/core/observer.hpp>
 #include <gsub/core/result.hpp>
+#include <gsub/runtime/compiler/jit.hpp>
 #include <gsub/runtime/program.hpp>
 
 #include <cstddef>
@@ -61,9 +61,10 @@ public:
     virtual void copy(device_copy const& what) = 0;
     virtual void fill_with_zeros(device_address at, std::size_t bytes) = 0;
 
-    /// Compiles kernels from their IR, in order. *Errors* name the kernel and begin with what the compiler said.
+    /// Compiles kernels from their IR, in order; several at a time, and kept on disk, where the driver allows both.
+    /// *Errors* name the kernel and have what the compiler said.
     [[nodiscard]] virtual std::vector<std::shared_ptr<device_kernel>> load(std::span<program_kernel const> kernels,
-                                                                           observer* observe) = 0;
+                                                                           jit_options const& how) = 0;
     /// Starts a kernel on addresses of its buffers that are no workspace, over all of its positions.
     virtual void launch(device_kernel const& k, std::span<device_address const> buffers, std::int64_t positions) = 0;
     /// Waits for all work so far.

@@ -35,7 +35,7 @@ public:
     /// Compiles the kernels for a device and uploads the constants that they read. Steps that are no generated kernels
     /// run on the host, between them values move. *Requires* the IR of each kernel. *Errors* throws those of the
     /// device.
-    GSUB_LAZY executable(std::shared_ptr<device> on, program p, observer* observe = nullptr);
+    GSUB_LAZY executable(std::shared_ptr<device> on, program p, jit_options const& how = {});
 
     [[nodiscard]] std::span<tensor_type const> inputs() const noexcept;
     /// Types of the outputs: static, but for sizes that data decide.

@@ -30,7 +30,7 @@ std::string difference(std::shared_ptr<runtime::device> const& on, codegen::kern
     constexpr std::size_t shift = 256;
     std::vector<runtime::program_kernel> kernels(1);
     kernels[0].ir = std::make_shared<codegen::kernel const>(k);
-    auto const loaded = on->load(as_span(kernels), nullptr);
+    auto const loaded = on->load(as_span(kernels), {});
     auto data = kernel_program::contents(k, seed);
     std::vector<device_memory> memory;
     std::vector<device_address> at;
@@ -112,7 +112,7 @@ TEST_CASE("a kernel that is a text alone runs on no device of OpenCL") {
     auto const on = opencl_here::device();
     if (!on) return;
     std::vector<runtime::program_kernel> kernels(1);
-    CHECK_THROWS_AS(on->load(as_span(kernels), nullptr), error);
+    CHECK_THROWS_AS(on->load(as_span(kernels), {}), error);
 }
 
 } // namespace opencl_device_test

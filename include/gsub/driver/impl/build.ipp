@@ -199,7 +199,10 @@ GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluat
     if (!made) return made.error();
     try {
         auto const name = std::string{on->id()};
-        runtime::executable out{std::move(on), std::move(*made), options.observe};
+        auto jit = options.jit;
+        if (!jit.threads) jit.threads = options.threads;
+        if (!jit.observe) jit.observe = options.observe;
+        runtime::executable out{std::move(on), std::move(*made), jit};
         auto const host_steps = detail::steps_on_host(out);
         if (options.device_only && !host_steps.empty())
             return error{errors::device_kernels_alone,

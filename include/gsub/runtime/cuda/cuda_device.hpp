@@ -25,9 +25,11 @@ struct compiled_cuda {
     std::string code; ///< PTX as text, or the bytes of a cubin
     std::string log;
 };
-/// Compiles CUDA C++ for an architecture: PTX for `compute_90`, a cubin for `sm_90`. No GPU is needed. *Errors*
-/// `errors::no_device` where there is no NVRTC, `errors::compiler_failed` with the first lines that it said.
-GSUB_LAZY [[nodiscard]] result<compiled_cuda> compile_cuda(std::string const& text, std::string_view architecture);
+/// Compiles CUDA C++ for an architecture: PTX for `compute_90`, a cubin for `sm_90`. No GPU is needed. What was
+/// compiled is kept in the cache of kernels (`jit_options`), by its text, the architecture and NVRTC's version.
+/// *Errors* `errors::no_device` where there is no NVRTC, `errors::compiler_failed` with the first lines that it said.
+GSUB_LAZY [[nodiscard]] result<compiled_cuda> compile_cuda(std::string const& text, std::string_view architecture,
+                                                           jit_options const& how = {});
 
 } // namespace gsub::runtime
 

@@ -33,7 +33,8 @@ GSUB_LAZY [[nodiscard]] device_transfers transfers_of(program const& p);
 class device_program {
 public:
     /// Compiles and uploads. The program outlives it; its kernels are needed here alone.
-    GSUB_LAZY device_program(program const& p, arena_plan const& plan, std::shared_ptr<device> on, observer* observe);
+    GSUB_LAZY device_program(program const& p, arena_plan const& plan, std::shared_ptr<device> on,
+                             jit_options const& how);
 
     /// Memory of one run.
     struct memory {

@@ -84,10 +84,10 @@ GSUB_LAZY_BODY device_transfers transfers_of(program const& p) {
 }
 
 GSUB_LAZY_BODY device_program::device_program(program const& p, arena_plan const& plan, std::shared_ptr<device> on,
-                                              observer* observe)
+                                              jit_options const& how)
     : p_(p),
       on_(std::move(on)),
-      kernels_(on_->load(as_span(p.kernels), observe)),
+      kernels_(on_->load(as_span(p.kernels), how)),
       constants_(p.values.size()),
       offsets_(plan.offsets),
       arena_(plan.size),

@@ -253,10 +253,9 @@ GSUB_LAZY_BODY executable::executable(program made, std::vector<loaded_kernel> k
     state_ = std::move(s);
 }
 
-GSUB_LAZY_BODY executable::executable(std::shared_ptr<gsub::runtime::device> on, program made, observer* observe) {
+GSUB_LAZY_BODY executable::executable(std::shared_ptr<gsub::runtime::device> on, program made, jit_options const& how) {
     auto s = planned::of(std::move(made));
-    s->device =
-        std::make_unique<detail::device_program>(s->p, arena_plan{s->offsets, s->arena}, std::move(on), observe);
+    s->device = std::make_unique<detail::device_program>(s->p, arena_plan{s->offsets, s->arena}, std::move(on), how);
     s->p.kernels = {};
     state_ = std::move(s);
 }

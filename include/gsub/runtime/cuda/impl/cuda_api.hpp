@@ -104,6 +104,7 @@ private:
 struct nvrtc_api {
     using program = struct program_object*;
 
+    int (*version)(int*, int*);
     int (*create)(program*, char const*, char const*, int, char const* const*, char const* const*);
     int (*destroy)(program*);
     int (*compile)(program, int, char const* const*);
@@ -129,6 +130,7 @@ private:
                          "there is no NVRTC: libnvrtc.so.13 or 12, which compiles CUDA C++, is missing; "
                          "it comes with CUDA's toolkit, or alone from PyPI: nvidia-cuda-nvrtc"};
         nvrtc_api out{};
+        library.find(out.version, "nvrtcVersion");
         library.find(out.create, "nvrtcCreateProgram"), library.find(out.destroy, "nvrtcDestroyProgram");
         library.find(out.compile, "nvrtcCompileProgram"), library.find(out.log_size, "nvrtcGetProgramLogSize");
         library.find(out.log, "nvrtcGetProgramLog"), library.find(out.ptx_size, "nvrtcGetPTXSize");

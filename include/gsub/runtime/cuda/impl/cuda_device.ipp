@@ -2,6 +2,8 @@
 
 #include <gsub/codegen/cuda/emit_cuda.hpp>
 #include <gsub/core/format.hpp>
+#include <gsub/core/hash.hpp>
+#include <gsub/runtime/compiler/impl/jit.ipp>
 #include <gsub/runtime/cuda/cuda_device.hpp>
 #include <gsub/runtime/cuda/impl/cuda_api.hpp>
 #include <gsub/target/gpu.hpp>
@@ -12,11 +14,11 @@
 
 namespace gsub::runtime {
 
-GSUB_LAZY_BODY result<compiled_cuda> compile_cuda(std::string const& text, std::string_view architecture) {
-    auto const found = detail::nvrtc_api::get();
-    if (!found) return found.error();
-    auto const& api = **found;
-    detail::nvrtc_api::program program = nullptr;
+namespace detail {
+
+GSUB_LAZY [[nodiscard]] result<compiled_cuda> compile_cuda_anew(nvrtc_api const& api, std::string const& text,
+                                                                std::string_view architecture) {
+    nvrtc_api::program program = nullptr;
     if (api.create(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0)
         return error{errors::compiler_failed, "NVRTC takes no program"};
     auto const target = format_text("--gpu-architecture={}", architecture);
@@ -44,6 +46,28 @@ GSUB_LAZY_BODY result<compiled_cuda> compile_cuda(std::string const& text, std::
         return error{errors::compiler_failed,
                      format_text("NVRTC does not compile for {}: {}", architecture, out.log.substr(0, 2000))};
     return out;
+}
+
+} // namespace detail
+
+GSUB_LAZY_BODY result<compiled_cuda> compile_cuda(std::string const& text, std::string_view architecture,
+                                                  jit_options const& how) {
+    auto const api = detail::nvrtc_api::get();
+    if (!api) return api.error();
+    int major = 0, minor = 0;
+    (*api)->version(&major, &minor);
+    auto const key = hasher{1}.add(text).add(architecture).add(major).add(minor).finish();
+    auto const name = detail::entry_name(key);
+    detail::kernel_cache<> const cache{how};
+    if (cache.folder)
+        if (auto bytes = detail::read_object(cache.folder.get(), name, true); bytes && detail::open_entry(*bytes, name))
+            return compiled_cuda{std::move(*bytes), {}};
+    auto made = detail::compile_cuda_anew(**api, text, architecture);
+    if (made && cache.folder) {
+        static_cast<void>(detail::store(cache.folder.get(), key, made->code)); // without, it is compiled again
+        static_cast<void>(detail::collect(cache.folder.get(), how.cache_limit_bytes));
+    }
+    return made;
 }
 
 namespace detail {
@@ -169,13 +193,19 @@ public:
         check(api_.wait(stream_), "has not done its work");
     }
 
+    // Texts are compiled side by side, then loaded.
     std::vector<std::shared_ptr<device_kernel>> load(std::span<program_kernel const> kernels,
-                                                     observer* observe) override {
+                                                     jit_options const& how) override {
+        std::vector<result<compiled_cuda>> compiled(kernels.size(), error{errors::stopped, "not compiled"});
+        inline_executor alone;
+        (how.threads ? *how.threads : static_cast<executor&>(alone)).parallel_for(kernels.size(), [&](std::size_t i) {
+            compiled[i] = compile(kernels[i], how);
+        });
         enter();
         std::vector<std::shared_ptr<device_kernel>> out;
-        for (auto const& k : kernels) {
-            if (observe) observe->on_progress({"compile", out.size(), kernels.size(), {}});
-            out.push_back(compile(k));
+        for (std::size_t i = 0; i < kernels.size(); ++i) {
+            if (!compiled[i]) throw compiled[i].error();
+            out.push_back(load(*kernels[i].ir, *compiled[i]));
         }
         return out;
     }
@@ -235,24 +265,28 @@ private:
         return lent_;
     }
 
-    std::shared_ptr<device_kernel> compile(program_kernel const& from) {
+    codegen::thread_group group_of(codegen::kernel const& k) const {
+        return codegen::group_of(k, declared_bytes, codegen::positions_of_group(k.parallel_extent, processors_));
+    }
+    result<compiled_cuda> compile(program_kernel const& from, jit_options const& how) const {
         if (!from.ir)
-            throw error{errors::kernel_form, format_text("device {} runs no kernel that is a text alone", id_)};
+            return error{errors::kernel_form, format_text("device {} runs no kernel that is a text alone", id_)};
         auto const& k = *from.ir;
         if (k.lanes != 32)
-            throw error{errors::kernel_form,
-                        format_text("device {} runs kernels of 32 lanes, kernel {} has {}", id_, k.name, k.lanes)};
-        auto const group =
-            codegen::group_of(k, declared_bytes, codegen::positions_of_group(k.parallel_extent, processors_));
-        auto const compiled = compile_cuda(codegen::emit_cuda(k, "gsub_kernel", group), architecture_);
-        if (!compiled) throw error{compiled.error().within(format_text("kernel {}", k.name))};
+            return error{errors::kernel_form,
+                         format_text("device {} runs kernels of 32 lanes, kernel {} has {}", id_, k.name, k.lanes)};
+        auto made = compile_cuda(codegen::emit_cuda(k, "gsub_kernel", group_of(k)), architecture_, how);
+        if (!made) return made.error().within(format_text("kernel {}", k.name));
+        return made;
+    }
+    std::shared_ptr<device_kernel> load(codegen::kernel const& k, compiled_cuda const& compiled) {
         cu::module module = nullptr;
         cu::function function = nullptr;
-        check(api_.load_module(&module, compiled->code.data()), "loads no kernel", k.name);
+        check(api_.load_module(&module, compiled.code.data()), "loads no kernel", k.name);
         auto const found = api_.find_function(&function, module, "gsub_kernel");
         if (found != cu::success) api_.unload_module(module);
         check(found, "has no kernel", k.name);
-        return std::make_shared<cuda_kernel<>>(api_, module, function, k, group);
+        return std::make_shared<cuda_kernel<>>(api_, module, function, k, group_of(k));
     }
 
     cuda_api const& api_;

@@ -143,10 +143,10 @@ public:
     void finish() override { check(api_.finish(queue_), "has not done its work"); }
 
     std::vector<std::shared_ptr<device_kernel>> load(std::span<program_kernel const> kernels,
-                                                     observer* observe) override {
+                                                     jit_options const& how) override {
         std::vector<std::shared_ptr<device_kernel>> out;
         for (auto const& k : kernels) {
-            if (observe) observe->on_progress({"compile", out.size(), kernels.size(), {}});
+            if (how.observe) how.observe->on_progress({"compile", out.size(), kernels.size(), {}});
             out.push_back(compile(k));
         }
         return out;
