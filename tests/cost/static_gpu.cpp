@@ -92,10 +92,17 @@ TEST_CASE("the faster algorithm is chosen for a GPU") {
 }
 
 TEST_CASE("groups of a device have four positions, unless multiprocessors would be idle") {
-    CHECK(codegen::positions_of_group(8 * 132, 132) == 4);
-    CHECK(codegen::positions_of_group(8 * 132 - 1, 132) == 2);
-    CHECK(codegen::positions_of_group(4 * 132 - 1, 132) == 1);
-    CHECK(codegen::positions_of_group(1, 132) == 1);
+    auto const positions = [](std::int64_t extent, std::int32_t lanes) {
+        codegen::kernel k;
+        k.parallel_extent = extent, k.lanes = lanes;
+        return codegen::positions_of_group(k, 132);
+    };
+    CHECK(positions(8 * 132, 32) == 4);
+    CHECK(positions(8 * 132 - 1, 32) == 2);
+    CHECK(positions(4 * 132 - 1, 32) == 1);
+    CHECK(positions(1, 32) == 1);
+    CHECK(positions(8 * 132 * 4, 8) == 16); // four to a warp
+    CHECK(positions(1, 1) == 32);
 }
 
 } // namespace static_gpu_test

@@ -33,7 +33,7 @@ static fiber fibers[1024];
 static ucontext_t scheduler;
 static void (*body)(void*);
 static void* argument;
-static unsigned running;
+static unsigned running, lanes; // of a position
 static unsigned long exchanged[1024];
 static char* stacks;
 constexpr unsigned long stack_bytes = 1 << 16;
@@ -54,14 +54,16 @@ static void run_warp(unsigned first) {
     for (unsigned i = 0; i < 32; ++i) {
       running = first + (turn % 3 == 0 ? 31 - i : turn % 3 == 1 ? i : (i + 13) % 32);
       threadIdx.x = running;
-      swapcontext(&scheduler, &fibers[running].at);
+      if (!fibers[running].ended) swapcontext(&scheduler, &fibers[running].at);
       ended += fibers[running].ended;
     }
+    for (unsigned t = first; t < first + 32; ++t)
+      if (fibers[t].ended != fibers[t - t % lanes].ended) std::fprintf(stderr, "lanes of a position part\n"), std::abort();
     if (ended == 32) return;
-    if (ended != 0) std::fprintf(stderr, "lanes of a warp part\n"), std::abort();
   }
 }
-template <class F> void launch(unsigned blocks, unsigned threads, F f) {
+template <class F> void launch(unsigned blocks, unsigned threads, unsigned together, F f) {
+  lanes = together;
   if (!stacks) stacks = (char*)std::malloc(1024 * stack_bytes);
   body = [](void* p) { (*(F*)p)(); }, argument = &f;
   gridDim.x = blocks, blockDim.x = threads;
@@ -69,7 +71,7 @@ template <class F> void launch(unsigned blocks, unsigned threads, F f) {
     for (unsigned first = 0; first < threads; first += 32) blockIdx.x = b, run_warp(first);
 }
 }
-static void __syncwarp() { emulated::wait(); }
+static void __syncwarp(unsigned = 0) { emulated::wait(); }
 template <class T> T __shfl_xor_sync(unsigned, T x, int apart) {
   const unsigned own = emulated::running;
   std::memcpy(&emulated::exchanged[own], &x, sizeof x);
@@ -100,7 +102,7 @@ inline std::string emit(codegen::kernel const& k, std::string const& symbol, cod
     return text + "extern \"C\" __attribute__((visibility(\"default\"))) void " + symbol +
            "(void* const* b, long, long end) {\n  std::vector<char> lent(" + std::to_string(lent) +
            ", (char)0xff);\n  emulated::launch(" + std::to_string(blocks) + ", " + std::to_string(group.threads(k)) +
-           ", [&] { cuda_" + symbol + "(" + arguments + "end); });\n}\n";
+           ", " + std::to_string(k.lanes) + ", [&] { cuda_" + symbol + "(" + arguments + "end); });\n}\n";
 }
 
 } // namespace emulated_warps

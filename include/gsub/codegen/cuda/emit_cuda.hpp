@@ -13,7 +13,7 @@ namespace gsub::codegen {
 /// that are no workspace, in their order; where the group's workspace is lent, that of `thread_group::lent_bytes`; and
 /// the number of positions, a `long`. It is launched with `thread_group::threads` in a block, and any number of blocks.
 /// Names of variables and buffers do not enter the text. *Requires* a symbol of letters, digits and underscores, and 32
-/// lanes: those of a warp.
+/// lanes, those of a warp, or a power of two below.
 GSUB_LAZY [[nodiscard]] std::string emit_cuda(kernel const& k, std::string const& symbol, thread_group group);
 
 } // namespace gsub::codegen

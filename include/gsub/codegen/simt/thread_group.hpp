@@ -32,10 +32,14 @@ struct thread_group {
     friend bool operator==(thread_group, thread_group) = default;
 };
 
-/// Positions that a group works on at once, where a device has so many multiprocessors: four, a warp for each
-/// scheduler, unless so large groups would leave some of these without work.
-[[nodiscard]] inline std::int32_t positions_of_group(std::int64_t positions, std::int32_t processors) noexcept {
-    return positions >= std::int64_t{8} * processors ? 4 : positions >= std::int64_t{4} * processors ? 2 : 1;
+/// Positions that a group works on at once, where a device has so many multiprocessors: those of four warps, one for
+/// each scheduler, unless so large groups would leave some of these without work. Kernels of fewer lanes than a warp's
+/// have several positions in each.
+[[nodiscard]] inline std::int32_t positions_of_group(kernel const& k, std::int32_t processors) noexcept {
+    auto const of_warp = k.lanes < 32 ? 32 / k.lanes : 1;
+    auto const warps = (k.parallel_extent + of_warp - 1) / of_warp;
+    auto const together = warps >= std::int64_t{8} * processors ? 4 : warps >= std::int64_t{4} * processors ? 2 : 1;
+    return together * of_warp;
 }
 
 /// The group of a kernel for a device whose groups may have so much shared memory: of at most `positions`, halved until

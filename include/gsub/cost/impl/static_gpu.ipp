@@ -48,15 +48,19 @@ GSUB_LAZY_BODY gpu_time time_of(codegen::kernel const& k, gpu const& on) {
     auto const& all = counts.total;
     auto const positions = k.parallel < 0 ? 1 : std::max<std::int64_t>(k.parallel_extent, 1);
     gpu_time out;
-    out.group = codegen::group_of(k, std::size_t{48} << 10, codegen::positions_of_group(positions, on.processors));
+    out.group = codegen::group_of(k, std::size_t{48} << 10, codegen::positions_of_group(k, on.processors));
     auto const registers = std::min<std::int64_t>(k.live + detail::other_registers, a.thread_registers);
     auto const fits = machine::occupancy_of(
         a, {out.group.threads(k), registers, static_cast<std::int64_t>(out.group.shared_bytes(k))});
     out.resident_warps = std::max<std::int64_t>(fits.warps, 1);
     // The busiest multiprocessor.
     auto const blocks = (positions + out.group.positions - 1) / out.group.positions;
-    auto const warps = (blocks + on.processors - 1) / on.processors * out.group.positions;
-    auto const share = static_cast<double>(std::min(warps, positions)) / static_cast<double>(positions);
+    auto const groups = (blocks + on.processors - 1) / on.processors;
+    auto const warps = groups * ((out.group.threads(k) + a.warp - 1) / a.warp);
+    // Instructions of a warp are those of each of its positions.
+    auto const together = std::max<std::int64_t>(a.warp / k.lanes, 1);
+    auto const share =
+        static_cast<double>(std::min(warps * together, positions)) / static_cast<double>(positions * together);
     auto const scalars = all.broadcasts, vectors = all.loads + all.stores;
     out.issue_cycles = share * (all.multiply_adds + scalars + vectors + all.others) / a.schedulers;
     out.multiply_cycles = share * all.multiply_adds * a.warp / a.lanes;

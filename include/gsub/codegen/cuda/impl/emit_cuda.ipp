@@ -5,6 +5,7 @@
 #include <gsub/core/format.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,8 +16,12 @@ namespace detail {
 struct cuda_text {
     static constexpr bool clamps = false;
     static constexpr std::string_view function = "static __device__ __forceinline__ ", global = "", shared = "",
-                                      table = "static __device__ const ", barrier = "__syncwarp();",
-                                      exchange_parameter = "", exchange_argument = "";
+                                      table = "static __device__ const ";
+
+    // Fewer lanes than those of a warp are a part of one, which a mask tells.
+    static std::string_view barrier(std::int32_t lanes) { return lanes == 32 ? "__syncwarp();" : "__syncwarp(mask);"; }
+    static std::string_view exchange_parameter(std::int32_t lanes) { return lanes == 32 ? "" : ", unsigned mask"; }
+    static std::string_view exchange_argument(std::int32_t lanes) { return lanes == 32 ? "" : ", mask"; }
 
     static std::string_view prelude() {
         return "static __device__ __forceinline__ unsigned bits_of_f32(float x) { return __float_as_uint(x); }\n"
@@ -28,12 +33,13 @@ struct cuda_text {
     // Registers are exchanged between lanes that are half as far apart each time.
     static std::string combination(std::string_view type, std::string_view name, std::string_view combined,
                                    std::int32_t lanes) {
-        return format_text("{0} {1}({0} x, int) {{\n"
+        return format_text("{0} {1}({0} x, int{4}) {{\n"
                            "  for (int apart = {2}; apart > 0; apart /= 2) {{\n"
-                           "    const {0} y = ({0})__shfl_xor_sync(0xffffffffu, x, apart);\n"
+                           "    const {0} y = ({0})__shfl_xor_sync({5}, x, apart);\n"
                            "    x = {3};\n  }}\n"
                            "  return x;\n}}",
-                           type, name, lanes / 2, combined);
+                           type, name, lanes / 2, combined, exchange_parameter(lanes),
+                           lanes == 32 ? "0xffffffffu" : "mask");
     }
 
     template <class Writer>
@@ -48,7 +54,11 @@ struct cuda_text {
         w.text_.line(format_text("extern \"C\" __global__ void __launch_bounds__({}) {}({}long positions) {{",
                                  group.threads(k), symbol, parameters));
         w.text_.indent();
-        w.text_.line("const int lane = (int)(threadIdx.x % 32u), member = (int)(threadIdx.x / 32u);");
+        w.text_.line(
+            format_text("const int lane = (int)(threadIdx.x % {0}u), member = (int)(threadIdx.x / {0}u);", k.lanes));
+        if (k.lanes < 32)
+            w.text_.line(format_text("const unsigned mask = {}u << (threadIdx.x % 32u - (unsigned)lane);",
+                                     (std::uint32_t{1} << k.lanes) - 1));
         auto const type = w.integer().type;
         w.text_.line(
             format_text("const {0} first = ({0})blockIdx.x * {1} + member, step = ({0})gridDim.x * {1}, last = "
@@ -62,6 +72,7 @@ struct cuda_text {
         }
         w.declare_workspace();
         w.text_.line("(void)lane, (void)first, (void)step, (void)last;");
+        if (k.lanes < 32) w.text_.line("(void)mask;");
         w.text_.dedent();
     }
 };
@@ -69,7 +80,7 @@ struct cuda_text {
 } // namespace detail
 
 GSUB_LAZY_BODY std::string emit_cuda(kernel const& k, std::string const& symbol, thread_group group) {
-    GSUB_ASSERT(k.lanes == 32, "the lanes of a kernel are those of a warp");
+    GSUB_ASSERT(k.lanes > 0 && 32 % k.lanes == 0, "the lanes of a kernel are those of a warp, or a part of it");
     return detail::lane_writer<detail::cuda_text>{k, group}.run(symbol);
 }
 

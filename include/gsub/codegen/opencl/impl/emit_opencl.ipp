@@ -5,6 +5,7 @@
 #include <gsub/core/format.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,9 +17,11 @@ struct opencl_text {
     // Where some work items of a group read and others store, PoCL 3.1 loses the order of both at the next barrier.
     static constexpr bool clamps = true;
     static constexpr std::string_view function = "static inline ", global = "__global ", shared = "__local ",
-                                      table = "__constant ",
-                                      barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
-                                      exchange_parameter = ", __local long* exchange", exchange_argument = ", exchange";
+                                      table = "__constant ";
+
+    static std::string_view barrier(std::int32_t) { return "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"; }
+    static std::string_view exchange_parameter(std::int32_t) { return ", __local long* exchange"; }
+    static std::string_view exchange_argument(std::int32_t) { return ", exchange"; }
 
     static std::string_view prelude() {
         return "#ifdef cl_khr_fp64\n"

@@ -24,7 +24,7 @@ namespace gsub::codegen::detail {
 //     table                      qualifiers of constants of a file
 //     clamps                     whether lanes beyond those of a load read what the first one reads, and forget it
 //     barrier                    statement by which the lanes of a position wait for each other
-//     exchange_parameter, exchange_argument   of functions in which lanes combine, behind `lane`; may be empty
+//     exchange_parameter, exchange_argument   of functions in which so many lanes combine, behind `lane`; may be empty
 //     prelude()                  what `lane_functions` rely on
 //     combination(type, name, step, lanes)    function that combines a value of all lanes, from its result type on
 //     entry(writer, symbol)      the head of the kernel, which declares lane, first, last, step and buffers
@@ -102,14 +102,14 @@ private:
         for (std::size_t i = 0; i < k_.buffers.size(); ++i) parameters += format_text("{} b{}, ", type_of(i), i);
         for (auto v : k_.fallback_parameters) parameters += format_text("{} {}, ", integer_.type, name_of_variable(v));
         text_.line(format_text("{}void {}_fallback({}int lane{}) {{", Language::function, symbol_, parameters,
-                               Language::exchange_parameter));
+                               Language::exchange_parameter(k_.lanes)));
         write_scope(k_.fallback);
         text_.line("}");
     }
 
     own_range range() const noexcept { return {"first", "last", "step"}; }
 
-    void wait() { text_.line(Language::barrier); }
+    void wait() { text_.line(Language::barrier(k_.lanes)); }
 
     void write_guard(statement const& n) {
         std::string arguments;
@@ -119,7 +119,7 @@ private:
         text_.line(format_text("if (!({} - {} == 0.0f)) {{", guarded, guarded));
         text_.indent();
         if (barriers_.around_fallback()) wait();
-        text_.line(format_text("{}_fallback({}lane{});", symbol_, arguments, Language::exchange_argument));
+        text_.line(format_text("{}_fallback({}lane{});", symbol_, arguments, Language::exchange_argument(k_.lanes)));
         if (barriers_.around_fallback()) wait();
         text_.dedent();
         text_.line("}");
@@ -176,7 +176,8 @@ private:
         case opcode::accumulate:
             return step(i, operand(i, 0), i.function);
         case opcode::reduce:
-            return define(i, format_text("{}({}, lane{})", combination(i), operand(i, 0), Language::exchange_argument));
+            return define(
+                i, format_text("{}({}, lane{})", combination(i), operand(i, 0), Language::exchange_argument(k_.lanes)));
         }
     }
 

@@ -266,15 +266,17 @@ private:
     }
 
     codegen::thread_group group_of(codegen::kernel const& k) const {
-        return codegen::group_of(k, declared_bytes, codegen::positions_of_group(k.parallel_extent, processors_));
+        return codegen::group_of(k, declared_bytes, codegen::positions_of_group(k, processors_));
     }
     result<compiled_cuda> compile(program_kernel const& from, jit_options const& how) const {
         if (!from.ir)
             return error{errors::kernel_form, format_text("device {} runs no kernel that is a text alone", id_)};
         auto const& k = *from.ir;
-        if (k.lanes != 32)
+        if (k.lanes < 1 || 32 % k.lanes != 0)
             return error{errors::kernel_form,
-                         format_text("device {} runs kernels of 32 lanes, kernel {} has {}", id_, k.name, k.lanes)};
+                         format_text("device {} runs kernels of 32 lanes or a part of them, kernel "
+                                     "{} has {}",
+                                     id_, k.name, k.lanes)};
         auto made = compile_cuda(codegen::emit_cuda(k, "gsub_kernel", group_of(k)), architecture_, how);
         if (!made) return made.error().within(format_text("kernel {}", k.name));
         return made;
