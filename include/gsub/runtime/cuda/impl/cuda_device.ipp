@@ -56,7 +56,12 @@ GSUB_LAZY_BODY result<compiled_cuda> compile_cuda(std::string const& text, std::
     if (!api) return api.error();
     int major = 0, minor = 0;
     (*api)->version(&major, &minor);
-    auto const key = hasher{1}.add(text).add(architecture).add(major).add(minor).finish();
+    auto const key = hasher{1}
+                         .add(text)
+                         .add(architecture)
+                         .add(static_cast<std::uint64_t>(major))
+                         .add(static_cast<std::uint64_t>(minor))
+                         .finish();
     auto const name = detail::entry_name(key);
     detail::kernel_cache<> const cache{how};
     if (cache.folder)
