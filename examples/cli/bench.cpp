@@ -103,7 +103,7 @@ answer bench(bench_request const& r, session const& s) {
 
     answer a;
     a.data["model"] = r.model;
-    a.data["backend"] = r.backend;
+    a.data["backend"] = r.kernels.device.empty() ? r.backend : r.kernels.device;
     a.data["threads"] = s.threads->concurrency();
     a.data["runs"] = kept.size();
     a.data["outliers"] = times.size() - kept.size();

@@ -94,9 +94,18 @@ TEST_CASE("an executable of a global object runs before, in and after main") {
     CHECK(outputs[0].hash() == before_main.want);
 }
 
-TEST_CASE("nothing of gsub asks for a driver of a graphics processor") {
-    for (auto const* library : {"libcuda.so.1", "libcudart.so", "libnvrtc.so"})
-        CHECK(::dlopen(library, RTLD_NOW | RTLD_NOLOAD) == nullptr);
+TEST_CASE("what is built for the host asks for no driver of a device") {
+    std::vector<std::string> const libraries{"libcuda.so.1", "libnvrtc.so.13", "libnvrtc.so.12", "libOpenCL.so.1"};
+    auto const loaded = [&] {
+        std::vector<bool> out;
+        for (auto const& library : libraries)
+            out.push_back(::dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr);
+        return out;
+    };
+    auto const before = loaded(); // by other cases of this process
+    auto const g = odd_net();
+    CHECK(built(g, true).run(random_inputs(g, 3)));
+    CHECK(loaded() == before);
 }
 
 } // namespace host_test
