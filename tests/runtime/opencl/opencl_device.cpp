@@ -92,7 +92,12 @@ TEST_CASE("a device of OpenCL moves bytes, rows and zeros") {
         for (std::size_t i = 0; i < 5; ++i) expected[1 + 32 * t + i] = bytes[2 + 16 * t + i];
     expected[90] = expected[92] = bytes[0];
     CHECK(back == expected);
-    on->copy({a.address(), b.address(), 0, 0, 0, 7}); // nothing
+    on->copy({a.address(), b.address(), 0, 0, 0, 7});      // nothing
+    on->copy({b.address(), b.address() + 48, 4, 5, 2, 4}); // within one memory, with another step
+    on->download(std::as_writable_bytes(std::span{back}), b.address());
+    for (std::size_t t = 0; t < 4; ++t)
+        for (std::size_t i = 0; i < 2; ++i) expected[48 + 5 * t + i] = expected[4 * t + i];
+    CHECK(back == expected);
     on->upload(a.address(), {});
     on->finish();
 }
@@ -106,6 +111,30 @@ TEST_CASE("devices of OpenCL that are not there are named, with what there is") 
         CHECK(none.error().message().find("opencl:4711") != std::string::npos);
     else
         CHECK(titles.error().id() == errors::no_device);
+}
+
+// What a call throws.
+template <class F>
+error thrown(F&& f) {
+    try {
+        f();
+    } catch (error const& e) { return e; }
+    return error{error_code::internal, "nothing"};
+}
+
+TEST_CASE("what a device of OpenCL does not have or cannot do is refused by its name") {
+    auto const on = opencl_here::device();
+    if (!on) return;
+    auto const memory = thrown([&] { static_cast<void>(on->allocate(std::size_t{1} << 60)); });
+    CHECK(memory.id() == errors::device_memory);
+    CHECK(memory.message().find("opencl:0") != std::string::npos);
+    codegen::kernel wide;
+    wide.name = "wide", wide.lanes = 1 << 20;
+    std::vector<runtime::program_kernel> kernels(1);
+    kernels[0].ir = std::make_shared<codegen::kernel const>(wide);
+    auto const failed = thrown([&] { static_cast<void>(on->load(as_span(kernels), {})); });
+    CHECK(failed.id() == errors::device_failed);
+    CHECK(failed.message().find("wide") != std::string::npos);
 }
 
 TEST_CASE("a kernel that is a text alone runs on no device of OpenCL") {

@@ -14,7 +14,6 @@ namespace gsub::codegen {
 namespace detail {
 
 struct cuda_text {
-    static constexpr bool clamps = false;
     static constexpr std::string_view function = "static __device__ __forceinline__ ", global = "", shared = "",
                                       table = "static __device__ const ";
 

@@ -14,8 +14,6 @@ namespace gsub::codegen {
 namespace detail {
 
 struct opencl_text {
-    // Where some work items of a group read and others store, PoCL 3.1 loses the order of both at the next barrier.
-    static constexpr bool clamps = true;
     static constexpr std::string_view function = "static inline ", global = "__global ", shared = "__local ",
                                       table = "__constant ";
 

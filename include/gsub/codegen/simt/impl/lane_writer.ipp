@@ -22,7 +22,6 @@ namespace gsub::codegen::detail {
 // Writes the text of a kernel whose lanes are threads. `Language` has what CUDA C++ and OpenCL C do not share:
 //     function, global, shared   qualifiers of functions, and of pointers to memory of the device and of a group
 //     table                      qualifiers of constants of a file
-//     clamps                     whether lanes beyond those of a load read what the first one reads, and forget it
 //     barrier                    statement by which the lanes of a position wait for each other
 //     exchange_parameter, exchange_argument   of functions in which so many lanes combine, behind `lane`; may be empty
 //     prelude()                  what `lane_functions` rely on
@@ -231,28 +230,17 @@ private:
         return format_text("{} ? {} : {}", text_of(i.predicate, integer_), value,
                            lane_literal(i.value, i.integer, i.type));
     }
-    std::string in_lanes(instruction const& i, std::string const& from, std::string const& place) {
-        if (i.lanes == k_.lanes) return format_text("{}[{}]", from, place);
-        if (!Language::clamps) return format_text("(lane < {} ? {}[{}] : ({})0)", i.lanes, from, place, c_type(i.type));
-        auto const name = format_text("within_{}", c_element_of(i.type).name);
-        functions_.define(name, format_text("{0} {1}(int holds, {0} value) {{ return holds ? value : ({0})0; }}",
-                                            c_type(i.type), name));
-        return format_text("{}(lane < {}, {}[{}])", name, i.lanes, from, place);
-    }
-    // The lane of a load, or the first one where others read what it does.
-    std::string lane_of(instruction const& i) const {
-        return i.lanes == k_.lanes || !Language::clamps ? std::string{"lane"}
-                                                        : format_text("(lane < {} ? lane : 0)", i.lanes);
+    std::string in_lanes(instruction const& i, std::string const& from, std::string const& place) const {
+        return i.lanes == k_.lanes ? format_text("{}[{}]", from, place)
+                                   : format_text("(lane < {} ? {}[{}] : ({})0)", i.lanes, from, place, c_type(i.type));
     }
     std::string strided(instruction const& i) const {
-        auto const lane = lane_of(i);
-        return i.stride == 1 ? lane : format_text("{} * {}{}", lane, i.stride, integer_.suffix);
+        return i.stride == 1 ? std::string{"lane"} : format_text("lane * {}{}", i.stride, integer_.suffix);
     }
     // Place of the element of a lane behind the pointer of its block.
     std::string lane_place(instruction const& i) {
         auto const entry = i.operands[0] >= 0 ? format_text(" + {} * {}L", operand(i, 0), i.entry) : std::string{};
-        return format_text("{} + {}{}", constant_of(i), i.order.empty() ? strided(i) : ordered(i.order, lane_of(i)),
-                           entry);
+        return format_text("{} + {}{}", constant_of(i), i.order.empty() ? strided(i) : ordered(i.order), entry);
     }
     std::string scalar_place(instruction const& i) const {
         return i.operands[0] < 0 ? constant_of(i)
@@ -262,7 +250,7 @@ private:
         return format_text("{}{}", i.offset.constant(), integer_.suffix);
     }
     // What a lane adds where lanes read in any order: two strides, or a table.
-    std::string ordered(std::vector<std::int64_t> const& order, std::string const& lane) {
+    std::string ordered(std::vector<std::int64_t> const& order) {
         auto const lanes = static_cast<std::int64_t>(order.size());
         auto const at = [&](std::int64_t l) { return order[static_cast<std::size_t>(l)]; };
         for (std::int64_t row = 1; row < lanes; row *= 2) {
@@ -270,14 +258,14 @@ private:
             auto fits = true;
             for (std::int64_t l = 0; l < lanes && fits; ++l) fits = at(l) == at(0) + l / row * outer + l % row * inner;
             if (fits)
-                return format_text("{3}{2} + {5} / {4} * {0}{2} + {5} % {4} * {1}{2}", outer, inner, integer_.suffix,
-                                   at(0), row, lane);
+                return format_text("{3}{2} + lane / {4} * {0}{2} + lane % {4} * {1}{2}", outer, inner, integer_.suffix,
+                                   at(0), row);
         }
         auto const name = format_text("{}_order{}", symbol_, next_table_++);
         std::string numbers;
         for (auto o : order) numbers += format_text("{}{}", numbers.empty() ? "" : ", ", o);
         tables_ += format_text("{}{} {}[{}] = {{{}}};\n", Language::table, integer_.type, name, lanes, numbers);
-        return format_text("{}[{}]", name, lane);
+        return format_text("{}[lane]", name);
     }
     // The part of a place that varies, as a pointer that a block declares once.
     std::string pointer_of(instruction const& i) {

@@ -24,8 +24,9 @@ using event = struct event_object*;
 inline constexpr std::int32_t success = 0, device_not_found = -1, memory_failure = -4, host_memory_failure = -6,
                               build_failure = -11;
 inline constexpr std::uint64_t every_type = 0xffffffff, read_write = 1, correctly_rounded = 1 << 7;
-inline constexpr std::uint32_t device_name = 0x102b, local_memory_bytes = 0x1023, compute_units = 0x1002,
-                               largest_group = 0x1004, single_config = 0x101b, build_log = 0x1183;
+inline constexpr std::uint32_t device_name = 0x102b, device_version = 0x102f, local_memory_bytes = 0x1023,
+                               compute_units = 0x1002, largest_group = 0x1004, single_config = 0x101b,
+                               build_log = 0x1183;
 } // namespace cl
 
 struct opencl_api {

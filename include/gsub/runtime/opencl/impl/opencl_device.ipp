@@ -39,11 +39,11 @@ template <class T>
     api.device_info(d, what, sizeof out, &out, nullptr);
     return out;
 }
-GSUB_LAZY std::string opencl_title(opencl_api const& api, cl::device d) {
+GSUB_LAZY std::string opencl_text(opencl_api const& api, cl::device d, std::uint32_t what) {
     std::size_t bytes = 0;
-    api.device_info(d, cl::device_name, 0, nullptr, &bytes);
+    api.device_info(d, what, 0, nullptr, &bytes);
     std::string out(bytes, '\0');
-    api.device_info(d, cl::device_name, bytes, out.data(), nullptr);
+    api.device_info(d, what, bytes, out.data(), nullptr);
     while (!out.empty() && out.back() == '\0') out.pop_back();
     return out;
 }
@@ -79,7 +79,7 @@ template <class = void>
 class opencl_queue final : public device {
 public:
     opencl_queue(opencl_api const& api, cl::device on, std::size_t number)
-        : api_(api), on_(on), id_(format_text("opencl:{}", number)), title_(opencl_title(api, on)) {
+        : api_(api), on_(on), id_(format_text("opencl:{}", number)), title_(opencl_text(api, on, cl::device_name)) {
         auto status = cl::success;
         context_ = api_.create_context(nullptr, 1, &on_, nullptr, nullptr, &status);
         check(status, "makes no context");
@@ -91,6 +91,9 @@ public:
         largest_group_ = opencl_info<std::size_t>(api_, on_, cl::largest_group);
         if ((opencl_info<std::uint64_t>(api_, on_, cl::single_config) & cl::correctly_rounded) != 0)
             options_ += " -cl-fp32-correctly-rounded-divide-sqrt";
+        // PoCL 3.1 compiles branches that work items take apart wrongly where its front end has joined them.
+        if (opencl_text(api_, on_, cl::device_version).find("PoCL") != std::string::npos)
+            options_ += " -cl-opt-disable";
     }
     ~opencl_queue() override {
         if (lent_) api_.release_memory(lent_);
@@ -121,7 +124,9 @@ public:
         if (c.size == 0 || c.times == 0) return;
         auto* const from = memory_of(c.from.memory);
         auto* const to = memory_of(c.to.memory);
-        if (c.times > 1 && c.from_step >= c.size && c.to_step >= c.size) { // rows of two images
+        // Rows of two images; within one memory object they must be as far apart.
+        auto const rows = c.times > 1 && c.from_step >= c.size && c.to_step >= c.size;
+        if (rows && (from != to || c.from_step == c.to_step)) {
             std::size_t const from_at[] = {c.from.offset, 0, 0}, to_at[] = {c.to.offset, 0, 0};
             std::size_t const region[] = {c.size, static_cast<std::size_t>(c.times), 1};
             return check(api_.copy_rows(queue_, from, to, from_at, to_at, region, c.from_step, 0, c.to_step, 0, 0,
@@ -268,7 +273,7 @@ GSUB_LAZY_BODY result<std::vector<std::string>> opencl_device_titles() {
     auto const all = detail::opencl_devices(**api);
     if (!all) return all.error();
     std::vector<std::string> out;
-    for (auto* const d : *all) out.push_back(detail::opencl_title(**api, d));
+    for (auto* const d : *all) out.push_back(detail::opencl_text(**api, d, detail::cl::device_name));
     return out;
 }
 
