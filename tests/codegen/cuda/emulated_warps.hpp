@@ -35,8 +35,8 @@ static void (*body)(void*);
 static void* argument;
 static unsigned running, lanes; // of a position
 static unsigned long exchanged[1024];
-static char* stacks;
 constexpr unsigned long stack_bytes = 1 << 16;
+static char stacks[1024 * stack_bytes];
 static void wait() { swapcontext(&fibers[running].at, &scheduler); }
 static void start() { body(argument); fibers[running].ended = true; swapcontext(&fibers[running].at, &scheduler); }
 }
@@ -64,7 +64,6 @@ static void run_warp(unsigned first) {
 }
 template <class F> void launch(unsigned blocks, unsigned threads, unsigned together, F f) {
   lanes = together;
-  if (!stacks) stacks = (char*)std::malloc(1024 * stack_bytes);
   body = [](void* p) { (*(F*)p)(); }, argument = &f;
   gridDim.x = blocks, blockDim.x = threads;
   for (unsigned b = 0; b < blocks; ++b)
