@@ -9,7 +9,7 @@
 
 namespace gsub::codegen::detail {
 
-/// Finds the instructions, loops and guards before which lanes wait, such that none reads or writes an element while
+/// Finds the instructions and loops before which lanes wait, such that none reads or writes an element while
 /// another still has to read or write it, unless both read it. A thread that reads what it wrote itself needs no
 /// barrier. Accesses of one block are told apart by their offsets, those of different blocks by their buffers.
 /// *Complexity* quadratic in the accesses of a block to buffers that the kernel both reads and writes.
@@ -17,7 +17,7 @@ template <class = void>
 class lane_barriers {
 public:
     /// The kernel outlives it.
-    explicit lane_barriers(kernel const& k) : k_(k) {
+    explicit lane_barriers(kernel const& k) {
         GSUB_ASSERT(k.buffers.size() <= 64, "a kernel has at most 64 buffers");
         auto const all = touched_by(k.body) | touched_by(k.fallback);
         exchanged_ = all.read & all.written;
@@ -29,8 +29,6 @@ public:
     /// Whether lanes wait before an instruction, or a loop.
     [[nodiscard]] bool before(instruction const& i) const { return found_.count(&i) != 0; }
     [[nodiscard]] bool before(statement const& n) const { return found_.count(&n) != 0; }
-    /// Whether there is any.
-    [[nodiscard]] bool any() const { return !found_.empty(); }
     /// Whether lanes wait before the fallback of a guard, and behind it.
     [[nodiscard]] bool around_fallback() const { return exchanged_ != 0; }
 
@@ -135,7 +133,6 @@ private:
         return out.last < out.first ? span_of{out.last, out.first} : out;
     }
 
-    kernel const& k_;
     std::uint64_t exchanged_ = 0; // buffers that the kernel both reads and writes
     std::set<void const*> found_;
 };

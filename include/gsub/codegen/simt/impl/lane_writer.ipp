@@ -22,11 +22,11 @@ namespace gsub::codegen::detail {
 // Writes the text of a kernel whose lanes are threads. `Language` has what CUDA C++ and OpenCL C do not share:
 //     function, global, shared   qualifiers of functions, and of pointers to memory of the device and of a group
 //     table                      qualifiers of constants of a file
-//     barrier                    statement by which the lanes of a position wait for each other
-//     exchange_parameter, exchange_argument   of functions in which so many lanes combine, behind `lane`; may be empty
-//     prelude()                  what `lane_functions` rely on
-//     combination(type, name, step, lanes)    function that combines a value of all lanes, from its result type on
-//     entry(writer, symbol)      the head of the kernel, which declares lane, first, last, step and buffers
+//     barrier(lanes)             statement by which the lanes of a position wait for each other
+//     exchange_parameter(lanes), exchange_argument(lanes)   of functions in which so many lanes combine, behind `lane`;
+//     may be empty prelude()                  what `lane_functions` rely on combination(type, name, step, lanes)
+//     function that combines a value of all lanes, from its result type on entry(writer, symbol)      the head of the
+//     kernel, which declares lane, first, last, step and buffers
 template <class Language>
 class lane_writer : statement_writer<lane_writer<Language>> {
     using base = statement_writer<lane_writer<Language>>;
@@ -170,7 +170,7 @@ private:
         case opcode::multiply_add: {
             std::string const factors[] = {operand(i, 0), operand(i, 1)};
             auto const product = functions_.call(loop::scalar_op::multiply, i.type, factors);
-            return step(i, format_text("{}", product), loop::scalar_op::add);
+            return step(i, product, loop::scalar_op::add);
         }
         case opcode::accumulate:
             return step(i, operand(i, 0), i.function);

@@ -202,6 +202,7 @@ public:
     std::vector<std::shared_ptr<device_kernel>> load(std::span<program_kernel const> kernels,
                                                      jit_options const& how) override {
         std::vector<result<compiled_cuda>> compiled(kernels.size(), error{errors::stopped, "not compiled"});
+        if (auto const note = kernel_cache<>{how}.note; how.observe && !note.empty()) how.observe->on_note(note);
         inline_executor alone;
         (how.threads ? *how.threads : static_cast<executor&>(alone)).parallel_for(kernels.size(), [&](std::size_t i) {
             compiled[i] = compile(kernels[i], how);
