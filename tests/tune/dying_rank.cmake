@@ -13,8 +13,11 @@ if(count LESS 20)
   message(FATAL_ERROR "the callback had kept ${count} records, expected 20 and more:\n${output}")
 endif()
 
-execute_process(COMMAND ${MPIRUN} ${PROGRAM} "[.hangs]" RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output
-  TIMEOUT 60)
-if(code STREQUAL "0" OR code MATCHES "[Tt]imeout" OR NOT output MATCHES "All tests passed")
-  message(FATAL_ERROR "a job with a rank that hangs ended with ${code}:\n${output}")
-endif()
+# Not once: where another rank had ended MPI before, mpirun itself hung or crashed in one of eight jobs.
+foreach(job RANGE 1 8)
+  execute_process(COMMAND ${MPIRUN} ${PROGRAM} "[.hangs]" RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output
+    TIMEOUT 60)
+  if(NOT code STREQUAL "5" OR NOT output MATCHES "All tests passed")
+    message(FATAL_ERROR "job ${job} with a rank that hangs ended with ${code}:\n${output}")
+  endif()
+endforeach()

@@ -17,8 +17,8 @@ struct mpi_job; // what needs MPI's header
 /// MPI session: begins MPI where the program has not, and then ends it with the scope. Rank 0 searches, the others
 /// score what it asks. For one thread, one session at a time.
 ///
-/// Where a rank still hangs when the session of rank 0 ends, the job is aborted with exit code 5, since MPI has no
-/// other end for it: have used by then what the search has found.
+/// Sessions of other ranks end after that of rank 0. Where a rank still hangs then, the job is aborted with exit code
+/// 5, since MPI has no other end for it: have used by then what the search has found.
 class mpi_session {
 public:
     /// *Errors* throws `error` (`environment`) where MPI has ended before.

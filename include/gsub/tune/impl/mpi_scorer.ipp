@@ -22,7 +22,7 @@ namespace gsub::tune {
 
 namespace detail {
 
-inline constexpr int request_tag = 1, answer_tag = 2;
+inline constexpr int request_tag = 1, answer_tag = 2, closing_tag = 3;
 
 // Waits for a message without a core of its own, since MPI's calls that wait take one: looks for some time, then sleeps
 // between looks, first 10 us, then 200.
@@ -53,6 +53,13 @@ GSUB_LAZY [[nodiscard]] bool receive_message(MPI_Comm all, int tag, std::vector<
     from = status.MPI_SOURCE;
     ::MPI_Recv(message.data(), count, MPI_BYTE, from, tag, all, MPI_STATUS_IGNORE);
     return true;
+}
+
+// Waits until a message of a tag has come.
+GSUB_LAZY void await_message(MPI_Comm all, int tag) {
+    std::vector<std::byte> message;
+    int from = 0;
+    for (mpi_patience patience; !receive_message(all, tag, message, from);) patience.wait();
 }
 
 // Messages on their way: MPI reads their bytes until they have left.
@@ -246,6 +253,13 @@ GSUB_INLINE mpi_session::~mpi_session() {
         std::fflush(nullptr);
         ::MPI_Abort(job_->communicator, static_cast<int>(error_code::environment));
     }
+    // The job is not aborted any more. Until rank 0 says so, no rank ends MPI: of a job that is aborted while a rank
+    // waits in MPI_Finalize, mpirun of Open MPI 4.1 hangs or crashes itself in one of eight.
+    if (rank_ == 0)
+        for (int other = 1; other < size_; ++other)
+            ::MPI_Send(nullptr, 0, MPI_BYTE, other, detail::closing_tag, job_->communicator);
+    else
+        detail::await_message(job_->communicator, detail::closing_tag);
     ::MPI_Comm_free(&job_->communicator);
     if (job_->own) ::MPI_Finalize();
 }
