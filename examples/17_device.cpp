@@ -1,4 +1,5 @@
-// A network on a GPU, or another device: built for it, run, compared with the processor. Without a device it says so.
+// A network on a GPU, or another device: built for it, run, compared with the processor; and what it costs on a GPU
+// that need not be here. Without a device it says so.
 #include "require.hpp"
 #include <gsub/gsub.hpp>
 
@@ -22,18 +23,21 @@ graph network() {
 } // namespace
 
 int main(int argc, char** argv) {
+    auto const graph = network();
+    auto const costs = gsub::cost::lowered::of(graph, gsub::parse_target("h200").value());
+    std::cout << costs(graph).amount * 1e6 << " us predicted for an H200\n";
+
     auto const device = runtime::open_device(argc > 1 ? argv[1] : "cuda:0");
     if (!device) {
         std::cout << device.error().message() << "\n";
         return 0;
     }
-    auto const g = network();
     build_options options;
     options.device_only = true; // no step may run on the host
-    auto const there = build(g, *device, options).value();
-    auto const inputs = random_inputs(g, 1);
+    auto const there = build(graph, *device, options).value();
+    auto const inputs = random_inputs(graph, 1);
     auto const scores = there.run(inputs).value();
-    auto const expected = evaluate_graph(g, inputs).value();
+    auto const expected = evaluate_graph(graph, inputs).value();
     auto const error = compare(scores[0], expected[0]).value().max_relative;
     std::cout << there.steps().size() << " steps on " << there.on()->title() << ", error " << error << "\n";
     require(error < 1e-5, "a device computes what the evaluator does");

@@ -30,7 +30,12 @@ std::vector<gsub::target> targets_of(std::string const& list) {
         at = end + 1;
     }
     std::vector<gsub::target> out;
-    for (auto const& t : texts) out.push_back(gsub::parse_target(t).value());
+    for (auto const& t : texts) {
+        out.push_back(gsub::parse_target(t).value());
+        if (out.back().gpu)
+            throw gsub::error{gsub::error_code::unsupported,
+                              gsub::format_text("{} is a GPU: exported sources are for processors", t)};
+    }
     return out;
 }
 

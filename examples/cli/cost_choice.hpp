@@ -119,6 +119,11 @@ inline std::pair<gsub::cost::lowered, std::string> lowered_of(cost_choice const&
         }
     }
     auto model = gsub::cost::lowered::of(start, machine, options);
+    if (machine.gpu) {
+        auto text = gsub::format_text("kernels predicted for {}", machine.gpu->title);
+        if (machine.gpu->architecture->modelled_only) text += "; modelled only";
+        return {std::move(model), std::move(text)};
+    }
     auto const& core = model.core();
     auto text =
         gsub::format_text("kernels predicted for {}, {}{}{}", core.title, std::max(1u, machine.threads),

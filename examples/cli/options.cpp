@@ -8,7 +8,8 @@ namespace cli {
 void add_target(CLI::App* to, std::string& target) {
     to->add_option(
         "--target", target,
-        "machine of the kernels, e.g. x86-64-avx2 or x86-64-avx512,threads=8,l2=2M; `gsub doctor` tells the host's");
+        "machine of the kernels, e.g. x86-64-avx2 or x86-64-avx512,threads=8,l2=2M; `gsub doctor` tells the host's; "
+        "where nothing runs, a GPU too: h200, sm_90");
 }
 
 void add_passes(CLI::App* to, std::string& list) {
@@ -64,7 +65,7 @@ void add_device_choice(CLI::App* to, kernel_choice& how) {
                        "device that runs generated kernels in place of this processor; `gsub doctor` lists them")
             ->type_name("{cuda:N,opencl:N}");
     to->add_flag("--device-only", how.device_only, "fail where a step has no kernel for the device")->needs(device);
-    for (auto const* of_processors : {"--target", "--compiled", "--records", "--schedules", "--backend"})
+    for (auto const* of_processors : {"--target", "--compiled", "--backend"})
         if (auto* const option = to->get_option_no_throw(of_processors)) device->excludes(option);
 }
 

@@ -175,10 +175,19 @@ gsub::runtime::executable build_for_device(gsub::graph g, kernel_choice const& h
         if (!how.dump_passes.empty()) gsub::dump_kernel_graph(k, how.dump_passes).value();
     };
     options.on_stage = show;
-    if (how.passes.empty()) return gsub::build(std::move(g), on, options).value();
-    return gsub::build(passes_applied(std::move(g), how.passes, gsub::host(), s),
-                       gsub::table_of<gsub::eval_row, gsub::standard_ops>(), on, options, gsub::grouping::by_passes)
-        .value();
+    auto const machine = gsub::target_of(*on);
+    if (!machine.gpu && !how.records.empty())
+        throw error{error_code::usage,
+                    gsub::format_text("records name a machine, and {} is none of the table of GPUs", how.device)};
+    auto const given = read_schedules(how, g, machine, s);
+    if (given) options.schedules = *given, options.algorithms = *given;
+    auto built = how.passes.empty() ? gsub::build(std::move(g), on, options).value()
+                                    : gsub::build(passes_applied(std::move(g), how.passes, machine, s),
+                                                  gsub::table_of<gsub::eval_row, gsub::standard_ops>(), on, options,
+                                                  gsub::grouping::by_passes)
+                                          .value();
+    if (given) given->report(*s.observe);
+    return built;
 }
 
 } // namespace
@@ -191,7 +200,7 @@ gsub::runtime::executable build_simd(gsub::graph g, kernel_choice const& how, se
                                      std::shared_ptr<gsub::branch_functions const> branches) {
     if (!how.device.empty()) return build_for_device(std::move(g), how, s, std::move(branches));
     auto const machine = gsub::parse_target(how.target).value();
-    if (!gsub::host().has(*machine.isa))
+    if (!machine.gpu && !gsub::host().has(*machine.isa))
         throw error{
             error_code::environment,
             gsub::format_text("this processor has no {}; what it has is told by `gsub doctor`", machine.isa->name)};

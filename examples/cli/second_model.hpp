@@ -25,6 +25,7 @@ struct second_model {
 /// What ranks the best anew where all are scored by the model of a name: assembly for `assembled`. Without a name,
 /// machine instructions for x86-64, else assembly where a compiler for the target is found; a note tells where not.
 inline second_model second_model_of(std::string const& name, gsub::target const& machine, session const& s) {
+    if (machine.gpu) return {};
     auto const own = machine.isa->architecture == gsub::isa::avx2.architecture;
     if (!name.empty() && name != "assembled") return {};
     if (name.empty() && own) return {gsub::cost::scheduled_cycles(), {}};
@@ -39,14 +40,16 @@ inline second_model second_model_of(std::string const& name, gsub::target const&
 }
 
 /// Tells how well assembly was understood, and whether the row of the machine was ever compared with one.
-inline void tell_second_model(second_model const& m, gsub::cost::lowered const& costs, answer& a) {
+inline void tell_second_model(second_model const& m, gsub::cost::lowered const& costs, gsub::target const& machine,
+                              answer& a) {
     auto const& core = costs.core();
-    auto const modelled_only = !core.measured || gsub::core_ports{core}.modelled_only();
+    auto const modelled_only = machine.gpu ? machine.gpu->architecture->modelled_only
+                                           : !core.measured || gsub::core_ports{core}.modelled_only();
     a.data["second_model"] = m.there() ? m.what.name : "";
     a.data["modelled_only"] = modelled_only;
     if (modelled_only)
-        a.text +=
-            gsub::format_text("modelled only: no prediction for {} was compared with such a machine\n", core.title);
+        a.text += gsub::format_text("modelled only: no prediction for {} was compared with such a machine\n",
+                                    machine.gpu ? machine.gpu->title : core.title);
     if (!m.assembled) return;
     auto const told = m.assembled->statistics();
     a.data["assembled"] = {{"compiler", m.assembled->with().path},

@@ -75,7 +75,7 @@ answer tasks(tasks_request const& r, session const& s) {
     std::size_t kernels = 0;
     for (auto const& task : found) kernels += task.kernels;
     a.text = gsub::format_text("{} tasks of {} kernels for {}, {:.3g} points in all\n\n{}", found.size(), kernels,
-                               machine.isa->name, points, t.text());
+                               machine.gpu ? machine.gpu->title : machine.isa->name, points, t.text());
     if (!r.schedules.empty()) {
         gsub::io::write_file(r.schedules, gsub::schedule_table::to_text(found, isa_of(machine))).value();
         a.text += gsub::format_text("written  {}\n", r.schedules);

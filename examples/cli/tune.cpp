@@ -238,9 +238,15 @@ answer tune(tune_request const& r, session const& s) {
     gsub::any_graph g = gsub::io::load_onnx(r.model, loading(r.given, s)).value();
     auto machine = gsub::parse_target(r.target).value();
     machine.threads = static_cast<unsigned>(s.threads->concurrency());
-    auto const runs_here = gsub::host().has(*machine.isa);
+    auto const runs_here = !machine.gpu && gsub::host().has(*machine.isa);
     if (r.from_random && r.method != "measured")
         throw gsub::error{gsub::error_code::usage, "--from-random is for --method measured"};
+    if (machine.gpu && !(r.model_of_time.empty() && r.ports.empty()))
+        throw gsub::error{gsub::error_code::usage, "--model and --ports are for processors: a GPU has one model"};
+    if (r.method != "static" && machine.gpu)
+        throw gsub::error{
+            gsub::error_code::unsupported,
+            gsub::format_text("kernels of {} are not timed; --method static tunes for it", machine.gpu->title)};
     if (r.method != "static" && !runs_here)
         throw gsub::error{
             gsub::error_code::environment,
@@ -286,7 +292,7 @@ answer tune(tune_request const& r, session const& s) {
               {"target", to_string(machine)},
               {"method", r.method},
               {"ports", r.ports.empty() ? "built-in" : r.ports},
-              {"score", model.name},
+              {"score", machine.gpu ? "static_gpu" : model.name},
               {"seconds", done.seconds},
               {"tasks", tasks.size()},
               {"tuned", done.tuned},
@@ -304,7 +310,7 @@ answer tune(tune_request const& r, session const& s) {
                                 "untuned\n",
                                 done.tuned, tasks.size(), gsub::report::human(done.seconds, "s"), totals.scored,
                                 totals.trials, totals.failed, gsub::report::fixed(totals.ratio(), 3));
-    tell_second_model(second, costs, a);
+    tell_second_model(second, costs, machine, a);
     if (r.per_hour) {
         a.data["price"] = *r.per_hour * done.seconds / 3600;
         a.text += gsub::format_text("price    {}\n", gsub::report::fixed(*r.per_hour * done.seconds / 3600, 4));

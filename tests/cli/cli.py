@@ -739,6 +739,26 @@ class Cli(unittest.TestCase):
         self.assertRegex(other.stderr, "zen9|avx2")
         self.gsub("tune", "m.onnx", "--method", "guess", exit=2)
 
+    def test_graphs_and_kernels_are_found_for_a_gpu_that_is_not_here(self):
+        self.gsub("models", "squeezenet1_1", "-o", "m.onnx")
+        done = self.gsub("tune", "m.onnx", "--method", "static", "--target", "sm_90", "--points", 100, "--records", "g.jsonl",
+                         "--json", "t.json")
+        told = json.loads((self.at / "t.json").read_text())
+        self.assertEqual((told["target"], told["score"], told["modelled_only"]), ("h100", "static_gpu", True))
+        self.assertNotIn("check", told)
+        self.assertEqual(told["tuned"], told["tasks"])
+        self.assertIn("NVIDIA H100", done.stdout)
+        for line in (self.at / "g.jsonl").read_text().splitlines():
+            self.assertIn("model=h100", line)
+        self.assertIn("NVIDIA H200", self.gsub("tasks", "m.onnx", "--target", "h200").stdout)
+        found = self.gsub("optimize", "m.onnx", "-o", "o.onnx", "--target", "h200", "--verify")
+        self.assertIn("NVIDIA H200 (SXM5); modelled only", found.stdout)
+        # What runs or is exported is for processors, and for devices that are here.
+        self.gsub("tune", "m.onnx", "--target", "h200", exit=3)
+        self.gsub("tune", "m.onnx", "--target", "h200", "--method", "static", "--model", "scheduled", exit=2)
+        self.gsub("compile", "m.onnx", "-o", "sources", "--target", "x86-64-avx2,h200", exit=3)
+        self.assertIn("G0512", self.gsub("bench", "m.onnx", "--target", "h200", exit=5).stderr)
+
     def test_kernels_are_tuned_for_a_processor_that_is_not_here_by_its_assembly(self):
         self.gsub("models", "t12", "-o", "t12.onnx")
         target = "aarch64-neon,cpu=neoverse-n1"

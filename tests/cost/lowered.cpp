@@ -4,6 +4,7 @@
 #include <gsub/cost/lowered.hpp>
 #include <gsub/cost/nest_time.hpp>
 #include <gsub/cost/scheduled_time.hpp>
+#include <gsub/cost/static_gpu.hpp>
 #include <gsub/lower/lower_graph.hpp>
 #include <gsub/models/catalogue.hpp>
 #include <gsub/optimize/optimize.hpp>
@@ -190,6 +191,56 @@ TEST_CASE("two machines have two best graphs of one network") {
         return optimize(g, cost::lowered::of(g, machine(text)), {.alpha = 1.2}).value().hash();
     };
     CHECK_FALSE(best("x86-64-avx512,threads=1,cpu=zen5") == best("x86-64-avx512,threads=64,cpu=sapphire-rapids"));
+}
+
+TEST_CASE("graphs cost on a GPU what its kernels do as the graph lowered as a whole has them") {
+    for (auto const* name : {"resnet18", "mobilenet_v2", "squeezenet1_1", "bert_small"}) {
+        CAPTURE(name);
+        auto const g = model(name);
+        auto const costs = cost::lowered::of(g, machine("h200"));
+        CHECK(costs(g).amount == Approx(costs.exactly(g).value().amount).epsilon(0.05));
+        CHECK(costs(g).amount < cost::lowered::of(g, machine("t4"))(g).amount);
+    }
+}
+
+TEST_CASE("kernels of a GPU have the points, algorithms and times of `static_gpu`") {
+    auto const costs = cost::lowered::on(machine("h200"));
+    cost::static_gpu const source{*find_gpu("h200")};
+    auto const choose = [&](kernels::descriptor const& d, isa const& on, loop::config_space const& space) {
+        return costs.choose(d, on, space);
+    };
+    lowering_options options;
+    options.schedules = schedule_function{choose};
+    auto const made =
+        lower_graph(model("squeezenet1_1"), table_of<eval_row, standard_ops>(), isa::warp, options).value();
+    std::size_t kernels = 0;
+    double total = 0;
+    for (auto const& op : made.ops) {
+        auto const seconds = costs.of_kernel(made, op).seconds;
+        CHECK(seconds > 0);
+        total += seconds;
+        auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
+        if (!d) continue;
+        ++kernels;
+        auto const space = kernels::space_of(*d, isa::warp);
+        CHECK(op.schedule->index() == source.choose(*d, isa::warp, space).index());
+        CHECK(seconds == source.seconds(*d, *op.schedule));
+        kernels::descriptor const alternatives[] = {*d, *d};
+        CHECK(costs.choose(alternatives, isa::warp) == source.choose(alternatives, isa::warp));
+    }
+    CHECK(kernels > 20);
+    // A step of the host waits for the device: as long as many small kernels.
+    auto step_of_host = made.ops.front();
+    step_of_host.computes = runtime::reference_call{.graph = model("t2")};
+    CHECK(costs.of_kernel(made, step_of_host).seconds > 2e-5);
+}
+
+TEST_CASE("a search for a GPU finds what its kernels gain by, whatever the number of threads") {
+    auto const g = models::find_model("t2")->build(1);
+    auto const costs = cost::lowered::of(g, machine("h200"));
+    auto const best = optimize(g, costs, {.alpha = 1.2}).value();
+    CHECK(costs(best).amount < costs(g).amount);
+    CHECK(best.hash() == optimize(g, cost::lowered::of(g, machine("h200")), {.alpha = 1.2}).value().hash());
 }
 
 // The last block of a stage of ResNet v1 and the convolutions with strides that begin the next, with normalisations or

@@ -82,6 +82,23 @@ graph small_net() {
     return g;
 }
 
+TEST_CASE("a GPU that is no device here is planned for, and not built for") {
+    graph g;
+    network_builder net{g, weight_source{1}};
+    net.output(net.relu("r", net.conv("c", net.input(dtype::f32, {1, 3, 9, 9}, "x"), {8, {3, 3}, {1, 1}, {1, 1}})),
+               "y");
+    auto const machine = parse_target("sm_90").value();
+    auto const made = plan(g, evaluators, machine).value();
+    REQUIRE_FALSE(made.kernels.empty());
+    for (auto const& k : made.kernels) CHECK(k.ir->lanes == isa::warp.lanes());
+    CHECK(build(g, machine).error().id() == errors::no_device);
+    build_options options;
+    options.isa = &isa::baseline;
+    auto const refused = plan(g, evaluators, machine, options);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code() == error_code::usage);
+}
+
 } // namespace build_test
 
 TEST_CASE("what is built computes what the graph does, on every instruction set") {

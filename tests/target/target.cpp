@@ -83,6 +83,22 @@ TEST_CASE("a target is read back from its text") {
     CHECK(to_string(parse_target("x86-64-avx512,l2=2M,threads=8").value()) == "x86-64-avx512,threads=8,l2=2M");
 }
 
+TEST_CASE("a GPU is a target by its name, or by its architecture's") {
+    for (auto const& row : gpus()) {
+        auto const t = parse_target(row.name).value();
+        CHECK(t == target_of(row));
+        CHECK(t.gpu == &row);
+        CHECK(&isa_of(t) == &isa::warp);
+        CHECK_FALSE(host().has(isa_of(t)));
+        CHECK(to_string(t) == row.name);
+        CHECK(t.key() == row.name);
+    }
+    for (auto const& a : gpu_architectures()) CHECK(parse_target(a.name).value().gpu->architecture == &a);
+    CHECK(parse_target("sm_90a").value() == parse_target("h100").value());
+    CHECK(parse_target("x86-64-avx2").value().gpu == nullptr);
+    CHECK_FALSE(host().gpu);
+}
+
 TEST_CASE("what a micro-architecture is known to do comes with its name, unless it is told") {
     auto const zen4 = std::string{"x86-64-avx512,cpu=x86_64 family 25 model 17 stepping 1"};
     CHECK(parse_target(zen4).value().fma_per_cycle == 1);
@@ -102,6 +118,8 @@ TEST_CASE("a target text that is wrong is refused, and the part that is wrong na
         {"avx512", "\"avx512\"",
          "a target is one of host, x86-64-avx512, x86-64-avx2, x86-64-sse42, aarch64-neon, baseline"},
         {"host,threads=2", "\"host\"", "as it is found"},
+        {"h200,threads=2", "\"h200\"", "as its row of the table says"},
+        {"sm_91", "\"sm_91\"", "baseline, v100, "},
         {"baseline,", "\"\"", "key=value"},
         {"baseline,threads", "\"threads\"", "key=value"},
         {"baseline,threads=0", "\"threads=0\"", "from 1 to 65536"},

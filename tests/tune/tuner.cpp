@@ -1,4 +1,6 @@
 #include "codegen/kernel_program.hpp"
+#include "driver/built_graph.hpp"
+#include "runtime/opencl_here.hpp"
 #include "tuned_network.hpp"
 #include <gsub/cost/assembled_times.hpp>
 #include <gsub/driver/build.hpp>
@@ -232,6 +234,53 @@ TEST_CASE("records for a processor that is not here are found by a build for it,
     record_lookup const other{heard.records, parse_target("x86-64-avx2").value(), {.other_machines = true}};
     auto const& a = all[0].algorithms[0];
     CHECK_FALSE(other.find(a.computes, isa::avx2, kernels::space_of(a.computes, isa::avx2)));
+}
+
+TEST_CASE("records for a GPU that is not here are found by a build for it, and compute on a device of OpenCL") {
+    auto const machine = parse_target("h200").value();
+    auto const all = tasks(isa::warp);
+    auto const model = cost::lowered::on(machine);
+    auto options = small(tuning_method::predicted);
+    options.sure_predicted = 1.5; // nearly all are kept
+    listener heard;
+    auto const done = tune::tune(all, model, machine, options, heard).value();
+    CHECK(heard.measured == 0);
+    REQUIRE(heard.predicted > 0);
+    record_lookup const lookup{heard.records, machine};
+    std::size_t recorded = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        auto const& t = done.tasks[i];
+        auto const& a = all[i].algorithms[t.best.algorithm];
+        CHECK(t.predicted == model.of_kernel(all[i].alone, all[i].with(t.best)).seconds);
+        auto const found = lookup.find(a.computes, isa::warp, *a.space);
+        if (found) CHECK(*found == all[i].point(t.best));
+        recorded += found.has_value();
+    }
+    CHECK(recorded == heard.predicted);
+    for (auto const& r : heard.records.records()) {
+        CHECK(target_of(r).value() == machine);
+        auto const* const unmeasured = r.others.find("modelled_only");
+        CHECK((unmeasured && unmeasured->boolean()));
+    }
+    record_lookup const other{heard.records, parse_target("t4").value()};
+    CHECK_FALSE(other.find(all[0].what(), isa::warp, kernels::space_of(all[0].what(), isa::warp)));
+
+    auto const on = opencl_here::device();
+    if (!on) return;
+    records_source<cost::lowered> const source{lookup, model};
+    recorded_algorithms<cost::lowered> const algorithms{lookup, model};
+    auto const point = [&](kernels::descriptor const& d, isa const& of, loop::config_space const& space) {
+        return source.choose(d, of, space);
+    };
+    auto const algorithm = [&](std::span<kernels::descriptor const> some, isa const& of) {
+        return algorithms.choose(some, of);
+    };
+    build_options building;
+    building.schedules = schedule_function{point}, building.algorithms = algorithm_function{algorithm};
+    auto const g = network();
+    auto const built = build(g, on, building).value();
+    CHECK(source.report().recorded > 0);
+    CHECK(built_graph::error_of(g, built) < 1e-5);
 }
 
 TEST_CASE("tasks with most to gain come first") {

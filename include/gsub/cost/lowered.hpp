@@ -61,6 +61,10 @@ struct lowered_options {
 /// without a kernel cost their step of the reference runtime; groups of unknown shapes cost the `roofline` with its
 /// defaults; opaque operators and calls, which no rewrite changes, cost nothing. *Complexity* of a known group that of
 /// its hash, else some hundred microseconds.
+///
+/// For a GPU (`target::gpu`) kernels are those of `isa::warp`, with the algorithms, schedules and times of
+/// `static_gpu`, milliseconds for each distinct kernel; operators without one run on the host, and what they read and
+/// write moves.
 class lowered {
 public:
     using unit = gsub::seconds;
@@ -135,6 +139,7 @@ private:
                                               std::span<memory_level const> homes) const;
     GSUB_LAZY [[nodiscard]] kernel_time of_descriptor(kernels::descriptor const& d, loop::configuration const& knobs,
                                                       std::span<memory_level const> homes) const;
+    GSUB_LAZY [[nodiscard]] double copying(double bytes) const;      ///< seconds; reads and writes together
     GSUB_LAZY [[nodiscard]] kernels::winograd_options tiles() const; ///< for Winograd algorithms and schedules
     GSUB_LAZY [[nodiscard]] kernels::winograd_config best_tiles(kernels::descriptor const& d) const;
     GSUB_LAZY [[nodiscard]] double cost_of_more(double bytes) const;

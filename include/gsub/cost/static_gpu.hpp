@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -37,14 +38,18 @@ struct gpu_time {
 };
 /// Predicts a kernel. *Complexity* that of `codegen::loops_of`.
 GSUB_LAZY [[nodiscard]] gpu_time time_of(codegen::kernel const& k, gpu const& on);
+/// Time of a copy in memory of the device, in seconds; `bytes` counts reads and writes together.
+GSUB_LAZY [[nodiscard]] double copy_seconds(double bytes, gpu const& on) noexcept;
+/// Time of what moves between the host and a device before and behind a step that runs on the host, in seconds.
+GSUB_LAZY [[nodiscard]] double transfer_seconds(double bytes) noexcept;
 
 /// Options of `static_gpu`.
 struct static_gpu_options {
     std::size_t points = 96; ///< scored of a space, where it has more
 };
 
-/// Schedule source and algorithm choice by predicted times. Copies share what they have found. Not to be used by two
-/// threads at once. *Complexity* of a choice: a lowering for each point scored, once for each descriptor.
+/// Schedule source and algorithm choice by predicted times. Copies share what they have found; safe to ask from several
+/// threads. *Complexity* of a choice: a lowering for each point scored, once for each descriptor.
 class static_gpu {
 public:
     GSUB_LAZY explicit static_gpu(gpu const& on, static_gpu_options const& options = {});
@@ -67,7 +72,11 @@ private:
 
     gpu const* on_;
     static_gpu_options options_;
-    std::shared_ptr<std::map<std::string, found>> known_; // by the texts of descriptors
+    struct known_points { // by the texts of descriptors
+        std::mutex mutex;
+        std::map<std::string, found> best;
+    };
+    std::shared_ptr<known_points> known_;
 };
 static_assert(schedule_source<static_gpu> && algorithm_choice<static_gpu>);
 

@@ -96,8 +96,12 @@ GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table ev
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, eval_table evaluators, target const& machine,
                                                           build_options const& options = {});
 
+/// Target of a device: what its kernels are planned for, a GPU of the table where that has a row for it.
+[[nodiscard]] inline target target_of(runtime::device const& on) {
+    return on.model() ? gsub::target_of(*on.model()) : target{.name = std::string{on.title()}, .isa = &isa::warp};
+}
 /// Builds for a device: kernels whose lanes are its threads; algorithms and schedules by predicted time where the table
-/// of GPUs has a row for it (`cost::static_gpu`), and by counting where not. What has no kernel runs on the host, and
+/// of GPUs has a row for it (`cost::lowered`), and by counting where not. What has no kernel runs on the host, and
 /// values move; the observer gets a note of these steps. The executable is of the same type, and keeps the device open.
 /// *Errors* as `plan`; `errors::device_kernels_alone` where `build_options::device_only` is set and a step would run on
 /// the host; those of the device.

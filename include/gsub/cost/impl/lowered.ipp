@@ -8,6 +8,7 @@
 #include <gsub/cost/impl/lowered_weights.ipp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/cost/nest_time.hpp>
+#include <gsub/cost/static_gpu.hpp>
 #include <gsub/eval/evaluate.hpp>
 #include <gsub/kernels/descriptor_text.hpp>
 #include <gsub/kernels/knobs.hpp>
@@ -52,6 +53,14 @@ GSUB_LAZY double bytes_of_tiles(any_graph const& g, node_id conv, isa const& isa
     return gsub::cost::detail::size_bytes(g, weights) * (numbers / 9.0 - 1);
 }
 
+// For operators of unknown shapes.
+GSUB_LAZY roofline roofline_of(target const& machine) {
+    if (!machine.gpu) return {};
+    return {.launch = copy_seconds(0, *machine.gpu),
+            .flop_per_second = machine.gpu->flops(),
+            .bytes_per_second = machine.gpu->memory_bytes_per_second};
+}
+
 // Where the operands of a convolution are: weights may have left the caches since the last run.
 GSUB_LAZY std::vector<memory_level> homes_of(kernels::conv2d_shape const& s) {
     std::vector<memory_level> homes{memory_level::cache, memory_level::last};
@@ -94,7 +103,8 @@ struct lowered::known_costs {
     std::unordered_map<hash128, kernel_time, detail::hash_of_hash> kernels;
     std::unordered_map<hash128, std::size_t, detail::hash_of_hash> algorithms;         // chosen, by the direct one
     std::unordered_map<hash128, kernels::winograd_config, detail::hash_of_hash> tiles; // chosen, by the kernel
-    std::size_t not_modelled = 0; // kernels that the kernel time model has no time for
+    std::size_t not_modelled = 0;     // kernels that the kernel time model has no time for
+    std::optional<static_gpu> on_gpu; // where the target is one
     std::map<std::string, std::shared_ptr<constant_blob const>> zeros; // by type, for weights that are not computed yet
 };
 
@@ -120,6 +130,8 @@ GSUB_LAZY_BODY lowered lowered::on(target const& machine, lowered_options const&
     }
     made.evaluators_ = options.evaluators.empty() ? table_of<eval_row, standard_ops>() : options.evaluators;
     made.known_ = std::make_shared<known_costs>();
+    GSUB_ASSERT(!machine.gpu || made.isa_ == &isa::warp, "a GPU has kernels whose lanes are threads");
+    if (machine.gpu) made.known_->on_gpu.emplace(*machine.gpu);
     return made;
 }
 GSUB_LAZY_BODY lowered lowered::of(any_graph const& g, target const& machine, lowered_options options) {
@@ -173,13 +185,18 @@ GSUB_LAZY_BODY kernel_time lowered::of_kernel(kernel_graph const& g, kernel_op c
     kernel_time out;
     if (auto const* const copy = std::get_if<runtime::copy_call>(&op.computes)) {
         out.l2_bytes = 2 * static_cast<double>(copy->bytes());
-        out.seconds = copy_seconds(out.l2_bytes, core_) + detail::call_seconds;
+        out.seconds = copying(out.l2_bytes);
         return out;
     }
     if (auto const* const step = std::get_if<runtime::reference_call>(&op.computes)) {
         // The reference runtime: one element after another, in memory of its own.
         for (auto n : step->graph.order())
             out.seconds += 5e-6 + flop_count(step->graph, n) / 2e9 + bytes_moved(step->graph, n) / 2e9;
+        if (machine_.gpu) {
+            double bytes = 0;
+            for (auto n : step->graph.order()) bytes += bytes_moved(step->graph, n);
+            out.seconds += transfer_seconds(bytes);
+        }
         return out;
     }
     auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
@@ -192,8 +209,19 @@ GSUB_LAZY_BODY kernel_time lowered::of_kernel(kernel_graph const& g, kernel_op c
     if (d) return of_descriptor(*d, *op.schedule, homes);
     return timed(own->nest(*op.schedule, *isa_), runtime::worth_threads(nullptr, own->operations), homes);
 }
+GSUB_LAZY_BODY double lowered::copying(double bytes) const {
+    return machine_.gpu ? copy_seconds(bytes, *machine_.gpu) : copy_seconds(bytes, core_) + detail::call_seconds;
+}
 GSUB_LAZY_BODY kernel_time lowered::timed(loop::fused_nest const& nest, bool shared,
                                           std::span<memory_level const> homes) const {
+    if (machine_.gpu) {
+        auto const t = time_of(codegen::lower(nest, "kernel").value(), *machine_.gpu);
+        kernel_time out;
+        out.compute = std::max({t.issue_cycles, t.multiply_cycles, t.memory_cycles, t.latency_cycles});
+        out.memory_bytes = t.moved_seconds * machine_.gpu->memory_bytes_per_second;
+        out.seconds = t.seconds;
+        return out;
+    }
     kernel_setting const setting{std::max(1u, options_.threads), shared, homes,
                                  evicted_share(options_.weight_bytes, core_)};
     if (options_.model.of_nest) return options_.model.of_nest(nest, core_, setting);
@@ -239,6 +267,7 @@ GSUB_LAZY_BODY kernel_time lowered::of_descriptor(kernels::descriptor const& d, 
 
 GSUB_LAZY_BODY std::size_t lowered::choose(std::span<kernels::descriptor const> alternatives, isa const& isa) const {
     GSUB_ASSERT(!alternatives.empty(), "something to choose from");
+    if (machine_.gpu && &isa == isa_) return known_->on_gpu->choose(alternatives, isa);
     auto const* const s = std::get_if<kernels::conv2d_shape>(&alternatives[0]);
     if (alternatives.size() == 1 || !s || &isa != isa_) return 0;
     auto const key = kernels::hash_of(alternatives[0]);
@@ -262,6 +291,7 @@ GSUB_LAZY_BODY std::size_t lowered::choose(std::span<kernels::descriptor const> 
 }
 GSUB_LAZY_BODY loop::configuration lowered::choose(kernels::descriptor const& d, isa const& isa,
                                                    loop::config_space const& space) const {
+    if (machine_.gpu && &isa == isa_) return known_->on_gpu->choose(d, isa, space);
     if (!std::holds_alternative<kernels::winograd_shape>(d) || &isa != isa_)
         return kernels::counted(d, isa, space, tiles());
     auto point = space.at(0);
@@ -370,7 +400,7 @@ GSUB_LAZY_BODY double lowered::cost_of(any_graph const& g, kernel_group const& g
         total = cost_alone(of);
     } else {
         for (auto n : group)
-            if (is_executed(g, n)) total += roofline{}(g, n).amount;
+            if (is_executed(g, n)) total += detail::roofline_of(machine_)(g, n).amount;
     }
     std::unique_lock const lock{known_->mutex};
     return known_->groups.emplace(key, total).first->second;
@@ -399,7 +429,7 @@ GSUB_LAZY_BODY double lowered::cost_alone(detail::group_in_graph<void> const& of
         for (auto const& o : op.operands)
             if (auto const at = detail::input_of(made, o);
                 at && of.in_blocks(alone.inputs[*at]) && !std::exchange(taken_apart[*at], char{1}))
-                total += copy_seconds(2 * of.size_bytes(alone.inputs[*at]), core_) + detail::call_seconds;
+                total += copying(2 * of.size_bytes(alone.inputs[*at]));
         total += of_kernel(made, op).seconds;
     }
     return total;

@@ -11,6 +11,7 @@ namespace gsub::cost {
 
 // Of so many bytes of weights beside those that the network came with: they are as much less in the last cache of all.
 GSUB_LAZY_BODY double lowered::cost_of_more(double bytes) const {
+    if (machine_.gpu) return 0; // `static_gpu` reads all weights from memory
     auto const room = static_cast<double>(core_.l3_bytes);
     auto const part = options_.weight_bytes / room;
     if (bytes <= 0 || part <= core_.kept_share || part >= core_.lost_share) return 0;

@@ -26,6 +26,8 @@ inline constexpr double second_cache_bytes = 64;
 inline constexpr std::int64_t other_registers = 24;
 // Seconds from one launch to the next in a stream.
 inline constexpr double launch_seconds = 2e-6;
+// Of waiting for a device and beginning anew; bytes a second between it and the host.
+inline constexpr double wait_seconds = 2e-5, transfer_rate = 2e10;
 
 // Runs of the blocks of a kernel that load, over all of its positions.
 GSUB_LAZY double loading_runs(codegen::kernel_loops const& l) {
@@ -74,7 +76,8 @@ GSUB_LAZY_BODY gpu_time time_of(codegen::kernel const& k, gpu const& on) {
     double bytes = 0;
     for (auto const& b : k.buffers)
         if (!b.workspace) bytes += static_cast<double>(b.elements()) * static_cast<double>(byte_size(b.element));
-    if (!out.group.shared_workspace) // written and read again
+    bytes = std::min(bytes, vectors * vector_bytes + scalars * a.bank_bytes); // of a table some rows are read
+    if (!out.group.shared_workspace)                                          // written and read again
         bytes += 2 * static_cast<double>(positions) * static_cast<double>(codegen::workspace_bytes(k));
     out.moved_seconds = bytes / on.memory_bytes_per_second;
     auto const cycles = std::max({out.issue_cycles, out.multiply_cycles, out.memory_cycles, out.latency_cycles});
@@ -82,8 +85,15 @@ GSUB_LAZY_BODY gpu_time time_of(codegen::kernel const& k, gpu const& on) {
     return out;
 }
 
+GSUB_LAZY_BODY double copy_seconds(double bytes, gpu const& on) noexcept {
+    return detail::launch_seconds + bytes / on.memory_bytes_per_second;
+}
+GSUB_LAZY_BODY double transfer_seconds(double bytes) noexcept {
+    return detail::wait_seconds + bytes / detail::transfer_rate;
+}
+
 GSUB_LAZY_BODY static_gpu::static_gpu(gpu const& on, static_gpu_options const& options)
-    : on_(&on), options_(options), known_(std::make_shared<std::map<std::string, found>>()) {}
+    : on_(&on), options_(options), known_(std::make_shared<known_points>()) {}
 
 GSUB_LAZY_BODY double static_gpu::seconds(kernels::descriptor const& d, loop::configuration const& c) const {
     try {
@@ -95,7 +105,10 @@ GSUB_LAZY_BODY double static_gpu::seconds(kernels::descriptor const& d, loop::co
 GSUB_LAZY_BODY static_gpu::found static_gpu::best_of(kernels::descriptor const& d,
                                                      loop::config_space const& space) const {
     auto const key = to_string(d);
-    if (auto const at = known_->find(key); at != known_->end()) return at->second;
+    {
+        std::lock_guard const lock{known_->mutex};
+        if (auto const at = known_->best.find(key); at != known_->best.end()) return at->second;
+    }
     std::set<std::uint64_t> seen;
     found best{kernels::counted(d, isa::warp, space).index(), std::numeric_limits<double>::infinity()};
     auto const look = [&](std::uint64_t point) {
@@ -125,7 +138,8 @@ GSUB_LAZY_BODY static_gpu::found static_gpu::best_of(kernels::descriptor const& 
             }
         }
     }
-    return known_->emplace(key, best).first->second;
+    std::lock_guard const lock{known_->mutex};
+    return known_->best.emplace(key, best).first->second;
 }
 
 GSUB_LAZY_BODY loop::configuration static_gpu::choose(kernels::descriptor const& d, isa const&,

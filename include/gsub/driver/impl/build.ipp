@@ -2,7 +2,6 @@
 
 #include <gsub/core/format.hpp>
 #include <gsub/cost/lowered.hpp>
-#include <gsub/cost/static_gpu.hpp>
 #include <gsub/driver/build.hpp>
 #include <gsub/driver/default_pipeline.hpp>
 #include <gsub/ir/ops/ops.hpp>
@@ -74,6 +73,8 @@ GSUB_LAZY_BODY result<runtime::program> plan(any_graph g, eval_table evaluators,
                                              build_options const& options) {
     auto chosen = options;
     auto const& isa = options.isa ? *options.isa : isa_of(machine);
+    if (machine.gpu && &isa != &isa::warp)
+        return error{error_code::usage, format_text("{} has no kernels of {}", machine.gpu->title, isa.name)};
     chosen.winograd = kernels::winograd_options_of(machine);
     chosen.winograd.accuracy = options.winograd.accuracy;
     if (!options.generate || (options.algorithms && options.schedules))
@@ -133,6 +134,10 @@ GSUB_LAZY result<std::vector<runtime::loaded_kernel>> kernels_of(runtime::progra
 
 GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluators, target const& machine,
                                                  build_options const& options) {
+    if (machine.gpu)
+        return error{errors::no_device,
+                     format_text("target {} is a GPU: what is built for it runs on one that is opened as a device",
+                                 to_string(machine))};
     auto jit = options.jit;
     if (!jit.threads) jit.threads = options.threads;
     if (!jit.observe) jit.observe = options.observe;
@@ -184,18 +189,8 @@ GSUB_LAZY [[nodiscard]] std::string steps_on_host(runtime::executable const& e) 
 
 GSUB_LAZY_BODY result<runtime::executable> build(any_graph g, eval_table evaluators,
                                                  std::shared_ptr<runtime::device> on, build_options const& options) {
-    auto chosen = options;
-    std::optional<cost::static_gpu> predicted;
-    if (auto const* const model = on->model()) predicted.emplace(*model);
-    auto const algorithm = [&](std::span<kernels::descriptor const> all, isa const& of) {
-        return predicted->choose(all, of);
-    };
-    auto const point = [&](kernels::descriptor const& d, isa const& of, loop::config_space const& space) {
-        return predicted->choose(d, of, space);
-    };
-    if (predicted && !options.algorithms) chosen.algorithms = algorithm_function{algorithm};
-    if (predicted && !options.schedules) chosen.schedules = schedule_function{point};
-    auto made = plan(std::move(g), evaluators, isa::warp, chosen);
+    auto made = on->model() ? plan(std::move(g), evaluators, target_of(*on), options)
+                            : plan(std::move(g), evaluators, isa::warp, options);
     if (!made) return made.error();
     try {
         auto const name = std::string{on->id()};

@@ -67,6 +67,7 @@ GSUB_LAZY double taps_inside(std::int64_t out, std::int64_t in, std::int64_t pad
 
 GSUB_LAZY_BODY winograd_options winograd_options_of(target const& t) {
     winograd_options o;
+    if (t.gpu) return o; // counts cycles of processors, `static_gpu` chooses
     o.threads = std::max(1u, t.threads);
     if (t.l2_bytes > 0) o.l2_bytes = t.l2_bytes;
     o.fma_per_cycle = t.fma_per_cycle;

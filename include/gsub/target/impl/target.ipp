@@ -99,6 +99,7 @@ GSUB_INLINE std::string set_fact(target& t, std::string_view key, std::string_vi
 } // namespace detail
 
 GSUB_INLINE std::string target::key() const {
+    if (gpu) return std::string{gpu->name};
     // The words of earlier versions, so that what was measured by them counts.
     return format_text("{} l1={} l2={} l3={}{}{}", name, l1_bytes, l2_bytes, l3_bytes,
                        has(gsub::isa::avx2)    ? " avx2"
@@ -141,6 +142,7 @@ GSUB_INLINE target host() {
 }
 
 GSUB_INLINE std::string to_string(target const& t) {
+    if (t.gpu) return std::string{t.gpu->name};
     auto out = format_text("{},threads={}", detail::base_text(*t.isa), t.threads);
     auto const size = [&](std::string_view key, std::uint64_t count) {
         if (count > 0) out += format_text(",{}={}", key, detail::size_text(count));
@@ -166,6 +168,10 @@ GSUB_INLINE result<target> parse_target(std::string_view text) {
         if (!last) return wrong(base, "the host is as it is found");
         return host();
     }
+    if (auto const* const device = find_gpu(base)) {
+        if (!last) return wrong(base, "a GPU is as its row of the table says");
+        return target_of(*device);
+    }
     target t;
     t.isa = nullptr;
     std::string all = "host";
@@ -174,6 +180,8 @@ GSUB_INLINE result<target> parse_target(std::string_view text) {
         if (base == name) t.isa = isa;
         all += ", " + name;
     }
+    for (auto const& row : gpus()) all += format_text(", {}", row.name);
+    for (auto const& row : gpu_architectures()) all += format_text(", {}", row.name);
     if (!t.isa) return wrong(base, format_text("a target is one of {}", all));
     std::string seen = ",";
     while (!last) {

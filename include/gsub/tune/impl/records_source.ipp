@@ -15,7 +15,7 @@ GSUB_LAZY_BODY std::optional<int> record_lookup::distance(record const& r, isa c
     auto here = machine_;
     here.isa = &isa;
     if (of->key() != here.key()) return options_.other_machines ? std::optional{2} : std::nullopt;
-    return of->threads == here.threads ? 0 : 1;
+    return here.gpu || of->threads == here.threads ? 0 : 1;
 }
 
 GSUB_LAZY_BODY std::optional<loop::configuration> record_lookup::find(kernels::descriptor const& d, isa const& isa,

@@ -129,7 +129,8 @@ private:
     }
     void record_of_prediction(tuning_task const& t, candidate const& c, double seconds) {
         measurement m{.costs = {seconds}, .timestamp = seconds_since_1970()};
-        m.predicted = true, m.modelled_only = modelled_only(model_.core());
+        m.predicted = true;
+        m.modelled_only = machine_.gpu ? machine_.gpu->architecture->modelled_only : modelled_only(model_.core());
         observe_.on_record(record_of(t.algorithms[c.algorithm].computes, machine_, t.point(c), m).value());
     }
 
