@@ -85,6 +85,28 @@ TEST_CASE("constants are on both sides, and inputs that the host alone reads sta
     CHECK(text_of(moves.at_end) == "3 to host ");
 }
 
+TEST_CASE("a kernel that reads a piece between multiples of sixteen bytes is told so, others are not") {
+    chain c;
+    auto const whole = c.add(memory_role::temporary), piece = c.add(memory_role::temporary),
+               aligned = c.add(memory_role::temporary), y = c.add(memory_role::output);
+    c.p.values[static_cast<std::size_t>(whole)].size = 64;
+    for (auto const part : {piece, aligned}) c.p.values[static_cast<std::size_t>(part)].part_of = whole;
+    c.p.values[static_cast<std::size_t>(piece)].offset = 8, c.p.values[static_cast<std::size_t>(aligned)].offset = 32;
+    auto const kernel = std::make_shared<codegen::kernel const>();
+    for (std::int32_t k = 0; k < 2; ++k) {
+        c.p.kernels.push_back({{}, kernel});
+        runtime::kernel_call call;
+        call.kernel = k;
+        c.p.steps.push_back({"k", call, {aligned, y}});
+        c.p.steps.push_back({"k", call, {k == 0 ? piece : whole, y}});
+    }
+    runtime::arena_plan const plan{.offsets = std::vector<std::size_t>(c.p.values.size(), 0)};
+    auto const kernels = runtime::detail::kernels_for_device(c.p, plan);
+    CHECK_FALSE(kernels[0].ir->aligned);
+    CHECK(kernels[1].ir == kernel); // the one that another kernel has changed is its own
+    CHECK(kernel->aligned);
+}
+
 TEST_CASE("a program with steps of the host runs on a device of OpenCL, as often as wanted") {
     auto const on = opencl_here::device();
     if (!on) return;

@@ -45,9 +45,9 @@ struct conv2d_config {
     std::int32_t tile_oh = 1;   ///< rows of a register tile, where they are not joined
     std::int32_t tile_oc = 1;   ///< vectors of output channels of a register tile
     std::int32_t unroll_ic = 1; ///< input channels a turn of the inner loop, a divisor of the lanes
-    std::int32_t chunk = 1;     ///< register tiles of pixels a parallel position, where rows are joined
-    bool unroll_kh = false;     ///< rows of taps too: what rows of pixels share is read once
-    bool oc_inner = false;      ///< output channels vary fastest over parallel positions
+    std::int32_t chunk = 1; ///< register tiles of pixels a parallel position, where rows are joined or lanes threads
+    bool unroll_kh = false; ///< rows of taps too: what rows of pixels share is read once
+    bool oc_inner = false;  ///< output channels vary fastest over parallel positions
     /// Input channels after which the sums of all pixels are stored, so that the weights of these channels stay in a
     /// cache: whole vectors where the kernel reads vectors, and fewer than all. Parallel positions are then tiles of
     /// output channels. 0: sums stay in registers to the end.

@@ -26,6 +26,8 @@ inline constexpr auto header = R"(
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(n)
+struct __attribute__((aligned(8))) float2 { float x, y; };
+struct __attribute__((aligned(16))) float4 { float x, y, z, w; };
 namespace emulated {
 struct dimension { unsigned x; };
 struct fiber { ucontext_t at; bool ended; };

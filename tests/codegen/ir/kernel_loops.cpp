@@ -70,6 +70,41 @@ TEST_CASE("limits of several numbers leave the least range, and limits of loops 
     CHECK_FALSE(unknown.exact);
 }
 
+TEST_CASE("on a device a branch counts by the share of positions that take it, and so does what is inside") {
+    kernel k;
+    k.names = {"p", "x", "i"};
+    k.parallel = 0, k.parallel_extent = 12, k.registers = 1;
+    k.buffers.resize(1);
+    auto const block = [](int count) {
+        codegen::statement s;
+        codegen::instruction store;
+        store.op = codegen::opcode::store, store.buffer = 0;
+        s.code.assign(static_cast<std::size_t>(count), store);
+        return s;
+    };
+    codegen::statement positions, x, near, far, inside;
+    positions.kind = inside.kind = codegen::statement_kind::loop, positions.var = 0, inside.var = 2;
+    x.kind = codegen::statement_kind::fused_index, x.var = 1, x.of = 0, x.divisor = 2,
+    x.extent = 3; // 0 1 2, twice each
+    near.kind = far.kind = codegen::statement_kind::branch;
+    near.conditions = {{loop::affine::of(1), 1}}, far.conditions = {{loop::affine::of(1), 2}};
+    inside.begin = {{loop::affine{0}, 1}}, inside.end = {{loop::affine::of(1), 1}}; // 1 turn of x = 1
+    inside.body = {block(1)};
+    far.body = {inside, block(2)}, far.otherwise = {block(3)};
+    near.body = {block(5)}, near.otherwise = {far};
+    positions.body = {x, near};
+    k.body = {positions};
+    auto const of_device = codegen::loops_of(k, codegen::kernel_counting::of_device);
+    CHECK(of_device.total.stores == 4 * 5 + 4 * (1 + 2) + 4 * 3);
+    CHECK(of_device.runs == std::vector<double>{12, 4});
+    auto const of_text = codegen::loops_of(k);
+    CHECK(of_text.total.stores == 12 * (5 + 1 + 2 + 3)); // the mean of x is a turn
+    CHECK_FALSE(of_text.exact);
+    // What no position takes counts for nothing.
+    k.body[0].body[1].conditions = {{loop::affine::of(1), 3}};
+    CHECK(codegen::loops_of(k, codegen::kernel_counting::of_device).total.stores == 12 * 5);
+}
+
 TEST_CASE("the map of a compiled kernel has the multiply-adds, loads and stores that its own loops say") {
     std::string missing;
     for (auto const& c : compiled_text::compilers(missing)) {

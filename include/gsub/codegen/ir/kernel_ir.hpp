@@ -91,6 +91,7 @@ struct kernel {
     std::int32_t lanes = 1; ///< of every register, whatever its type
     std::int32_t registers = 0;
     std::int32_t live = 0; ///< accumulators that are live at once
+    bool aligned = true;   ///< whether its buffers begin at multiples of 16 bytes, where lanes are threads
     std::vector<statement> body;
     std::vector<variable> fallback_parameters;
     std::vector<statement> fallback; ///< run by guards, with values for its parameters

@@ -31,14 +31,9 @@ inline constexpr double wait_seconds = 2e-5, transfer_rate = 2e10;
 
 // Runs of the blocks of a kernel that load, over all of its positions.
 GSUB_LAZY double loading_runs(codegen::kernel_loops const& l) {
-    std::vector<double> runs;
     double out = 0;
-    for (std::size_t i = 0; i < l.sources.size(); ++i) {
-        auto const& s = l.sources[i];
-        auto const around = s.parent < 0 ? 1.0 : runs[static_cast<std::size_t>(s.parent)];
-        runs.push_back(around * (s.trips >= 0 ? static_cast<double>(s.trips) : std::max(s.mean, 1.0)));
-        if (l.own[i].loads + l.own[i].broadcasts > 0) out += runs.back();
-    }
+    for (std::size_t i = 0; i < l.runs.size(); ++i)
+        if (l.own[i].loads + l.own[i].broadcasts > 0) out += l.runs[i];
     return out;
 }
 
@@ -46,7 +41,7 @@ GSUB_LAZY double loading_runs(codegen::kernel_loops const& l) {
 
 GSUB_LAZY_BODY gpu_time time_of(codegen::kernel const& k, gpu const& on) {
     auto const& a = *on.architecture;
-    auto const counts = codegen::loops_of(k);
+    auto const counts = codegen::loops_of(k, codegen::kernel_counting::of_device);
     auto const& all = counts.total;
     auto const positions = k.parallel < 0 ? 1 : std::max<std::int64_t>(k.parallel_extent, 1);
     gpu_time out;
@@ -63,7 +58,7 @@ GSUB_LAZY_BODY gpu_time time_of(codegen::kernel const& k, gpu const& on) {
     auto const together = std::max<std::int64_t>(a.warp / k.lanes, 1);
     auto const share =
         static_cast<double>(std::min(warps * together, positions)) / static_cast<double>(positions * together);
-    auto const scalars = all.broadcasts, vectors = all.loads + all.stores;
+    auto const scalars = all.broadcasts - all.joined, vectors = all.loads + all.stores;
     out.issue_cycles = share * (all.multiply_adds + scalars + vectors + all.others) / a.schedulers;
     out.multiply_cycles = share * all.multiply_adds * a.warp / a.lanes;
     auto const vector_bytes = static_cast<double>(a.warp) * a.bank_bytes;
@@ -76,8 +71,8 @@ GSUB_LAZY_BODY gpu_time time_of(codegen::kernel const& k, gpu const& on) {
     double bytes = 0;
     for (auto const& b : k.buffers)
         if (!b.workspace) bytes += static_cast<double>(b.elements()) * static_cast<double>(byte_size(b.element));
-    bytes = std::min(bytes, vectors * vector_bytes + scalars * a.bank_bytes); // of a table some rows are read
-    if (!out.group.shared_workspace)                                          // written and read again
+    bytes = std::min(bytes, vectors * vector_bytes + all.broadcasts * a.bank_bytes); // of a table some rows are read
+    if (!out.group.shared_workspace)                                                 // written and read again
         bytes += 2 * static_cast<double>(positions) * static_cast<double>(codegen::workspace_bytes(k));
     out.moved_seconds = bytes / on.memory_bytes_per_second;
     auto const cycles = std::max({out.issue_cycles, out.multiply_cycles, out.memory_cycles, out.latency_cycles});

@@ -142,6 +142,7 @@ public:
           depthwise_(is_depthwise(s)),
           flat_(is_flat(s) && !depthwise_),
           tiled_(c.tile_ic > 0),
+          chunked_(is_chunked(s, isa) && !tiled_),
           h_(flat_ ? 1 : s.in[0]),
           w_(flat_ ? s.in[0] * s.in[1] : s.in[1]),
           rows_(flat_ ? 1 : s.out(0)),
@@ -224,7 +225,7 @@ private:
             tiled_ ? std::pair{loop_of("oct"), loop_of("oc")} : plan.split(loop_of("oc"), depthwise_ ? 1 : c_.tile_oc);
         auto const [yo, yi] = plan.split(loop_of("oh"), flat_ ? 1 : c_.tile_oh);
         auto const [xo, xi] = plan.split(loop_of("ow"), c_.tile_ow);
-        auto const [xc, xt] = plan.split(xo, flat_ && !tiled_ ? c_.chunk : (columns_ + c_.tile_ow - 1) / c_.tile_ow);
+        auto const [xc, xt] = plan.split(xo, chunked_ ? c_.chunk : (columns_ + c_.tile_ow - 1) / c_.tile_ow);
         auto const [io, iu] =
             plan.split(loop_of("ici"), depthwise_ ? 1 : std::min<std::int64_t>(c_.unroll_ic, z_.lanes));
         auto const batch = loop_of("n"), group = loop_of("g"), tap_rows = loop_of("kh");
@@ -257,7 +258,7 @@ private:
     conv2d_config const& c_;
     channel_blocks z_;
     std::int64_t l_;
-    bool depthwise_, flat_, tiled_;
+    bool depthwise_, flat_, tiled_, chunked_;
     std::int64_t h_, w_, rows_, columns_; // of what is read and stored, rows joined where they are flat
     std::int64_t group_blocks_, tile_oc_; // vectors of output channels of a group, of a tile
     std::int32_t in_ = -1, weights_ = -1, bias_ = -1, residual_ = -1, out_ = -1, sums_ = -1;

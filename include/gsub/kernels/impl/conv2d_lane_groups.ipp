@@ -141,7 +141,7 @@ GSUB_LAZY loop::loop_nest lane_nest(conv2d_shape const& s, conv2d_config const& 
     auto const loop_of = [&](std::string_view name) { return plan.loop_of(name); };
     auto const [yo, yi] = plan.split(loop_of("oh"), flat ? 1 : c.tile_oh);
     auto const [xo, xi] = plan.split(loop_of("ow"), c.tile_ow);
-    auto const [xc, xt] = plan.split(xo, flat ? c.chunk : (ow + c.tile_ow - 1) / c.tile_ow);
+    auto const [xc, xt] = plan.split(xo, is_chunked(s, isa) ? c.chunk : (ow + c.tile_ow - 1) / c.tile_ow);
     auto const tap_rows = loop_of("kh");
     plan.reorder(
         as_span(depth.within(plan, yo, tap_rows,

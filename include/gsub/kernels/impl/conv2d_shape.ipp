@@ -18,6 +18,11 @@ GSUB_LAZY bool is_flat(conv2d_shape const& s) {
     return s.input != image_layout::planar && !s.depth.exists() && s.kernel[0] == 1 && s.kernel[1] == 1 &&
            s.stride[0] == 1 && s.stride[1] == 1 && s.pads == std::array<std::int64_t, 4>{};
 }
+// Whether a parallel position has a share of the register tiles of a row, and not all of them: where rows are joined,
+// and on devices, which take many more positions than there are rows.
+GSUB_LAZY bool is_chunked(conv2d_shape const& s, isa const& isa) {
+    return isa.lanes_are_threads || (is_flat(s) && !is_depthwise(s));
+}
 // The same over the same arrays with two directions in place of three, where one of them has no window.
 GSUB_LAZY conv2d_shape planar(conv2d_shape s) {
     auto const d = s.depth;

@@ -102,7 +102,7 @@ GSUB_LAZY loop::config_space knobs_of(conv2d_shape const& s, isa const& isa) {
     auto const row = flat ? s.out(0) * s.out(1) : s.out(1);
     auto const columns = blocks(s.out_channels, isa) / (depthwise || lanes ? 1 : s.groups);
     std::vector<std::int64_t> chunks{best.chunk};
-    for (std::int64_t c = 1; flat && c <= std::min<std::int64_t>(row, 16); ++c)
+    for (std::int64_t c = 1; is_chunked(s, isa) && c <= std::min<std::int64_t>(row, 16); ++c)
         if (row % c == 0 || (c & (c - 1)) == 0) chunks.push_back(c);
 
     loop::config_space space;

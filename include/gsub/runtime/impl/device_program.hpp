@@ -29,6 +29,10 @@ struct device_transfers {
 /// *Complexity* linear in the values of all steps.
 GSUB_LAZY [[nodiscard]] device_transfers transfers_of(program const& p);
 
+/// The kernels of a program; those to which some step gives a piece that does not begin at a multiple of 16 bytes are
+/// told so (`codegen::kernel::aligned`).
+GSUB_LAZY [[nodiscard]] std::vector<program_kernel> kernels_for_device(program const& p, arena_plan const& plan);
+
 /// Program on a device: its kernels, and the constants that they read.
 class device_program {
 public:

@@ -83,11 +83,27 @@ GSUB_LAZY_BODY device_transfers transfers_of(program const& p) {
     return out;
 }
 
+GSUB_LAZY_BODY std::vector<program_kernel> kernels_for_device(program const& p, arena_plan const& plan) {
+    constexpr std::size_t wide = 16;
+    auto kernels = p.kernels;
+    for (auto const& s : p.steps)
+        if (auto const* const call = std::get_if<kernel_call>(&s.what))
+            for (auto const v : s.values) {
+                auto& ir = kernels[static_cast<std::size_t>(call->kernel)].ir;
+                auto const at = plan.offsets[whole_of(p, v)] + p.values[static_cast<std::size_t>(v)].offset;
+                if (at % wide == 0 || !ir->aligned) continue;
+                auto apart = *ir;
+                apart.aligned = false;
+                ir = std::make_shared<codegen::kernel const>(std::move(apart));
+            }
+    return kernels;
+}
+
 GSUB_LAZY_BODY device_program::device_program(program const& p, arena_plan const& plan, std::shared_ptr<device> on,
                                               jit_options const& how)
     : p_(p),
       on_(std::move(on)),
-      kernels_(on_->load(as_span(p.kernels), how)),
+      kernels_(on_->load(as_span(kernels_for_device(p, plan)), how)),
       constants_(p.values.size()),
       offsets_(plan.offsets),
       arena_(plan.size),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gsub/codegen/ir/kernel_loops.hpp>
+#include <gsub/codegen/simt/impl/wide_broadcasts.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -21,9 +22,15 @@ GSUB_LAZY std::optional<std::int64_t> constant_limit(std::vector<limit> const& l
     return out;
 }
 
-// Variables in scope, as far as they are loops of constant limits or taken from others; means of trips over them.
+// Condition of a branch that holds, or does not, where a statement stands.
+struct path_condition {
+    std::vector<loop::bound> const* all;
+    bool holds;
+};
+
+// Variables in scope, as far as they are loops of constant limits or taken from others; means over their positions.
 template <class = void>
-class limit_means {
+class position_means {
 public:
     void add_loop(variable v, std::int64_t begin, std::int64_t trips) { known_.push_back({v, -1, begin, trips}); }
     void add_unknown(variable v) { known_.push_back({v, -1, 0, -1}); }
@@ -31,24 +38,36 @@ public:
         known_.push_back({v, of, divisor, extent});
     }
 
-    // Mean trips between limits over all positions of the loops on which they depend; -1 where these are unknown.
-    [[nodiscard]] double mean(std::vector<limit> const& begin, std::vector<limit> const& end) {
+    // Mean trips between limits over all positions of the loops on which they depend at which a path is taken; -1 where
+    // these are unknown.
+    [[nodiscard]] double mean(std::vector<limit> const& begin, std::vector<limit> const& end,
+                              std::span<path_condition const> path) {
         used_.clear();
         for (auto const* limits : {&begin, &end})
             for (auto const& l : *limits)
-                for (auto const& t : l.value.terms())
-                    if (!use(t.of)) return -1;
-        double positions = 1, sum = 0;
-        for (auto const u : used_)
-            if (known_[u].of < 0) positions *= static_cast<double>(known_[u].extent);
-        if (positions < 1 || positions > 65536) return -1;
-        std::sort(used_.begin(), used_.end()); // those that others are taken from come first
-        for (std::int64_t position = 0; position < static_cast<std::int64_t>(positions); ++position) {
-            place(position);
-            auto const from = value_of(begin, true), to = value_of(end, false);
-            sum += static_cast<double>(std::max<std::int64_t>(to - from, 0));
-        }
-        return sum / positions;
+                if (!use(l.value)) return -1;
+        auto const taken = known_of(path);
+        double trips = 0;
+        auto const runs = for_each_position([&] {
+            if (!is_taken(taken)) return false;
+            trips += static_cast<double>(std::max<std::int64_t>(value_of(end, false) - value_of(begin, true), 0));
+            return true;
+        });
+        return runs > 0 ? trips / runs : runs;
+    }
+    // The share of the positions at which a path is taken, at which conditions hold too; -1 where it is unknown.
+    [[nodiscard]] double share(std::vector<loop::bound> const& conditions, std::span<path_condition const> path) {
+        used_.clear();
+        for (auto const& c : conditions)
+            if (!use(c.value)) return -1;
+        auto const taken = known_of(path);
+        double hold = 0;
+        auto const runs = for_each_position([&] {
+            if (!is_taken(taken)) return false;
+            hold += all_hold(conditions);
+            return true;
+        });
+        return runs > 0 ? hold / runs : runs;
     }
 
 private:
@@ -56,6 +75,7 @@ private:
         variable var, of;             // of: -1: a loop
         std::int64_t divisor, extent; // of a loop: where it begins, and its trips
     };
+    static constexpr double most_positions = 65536;
 
     // The definition that holds is the last one: inner loops are read behind those around them.
     [[nodiscard]] bool use(variable v) {
@@ -67,6 +87,35 @@ private:
         }
         return true;
     }
+    [[nodiscard]] bool use(affine const& value) {
+        return std::all_of(value.terms().begin(), value.terms().end(), [&](auto const& t) { return use(t.of); });
+    }
+    // Those of a path whose variables are known; others are taken to depend on nothing else.
+    [[nodiscard]] std::vector<path_condition> known_of(std::span<path_condition const> path) {
+        std::vector<path_condition> out;
+        for (auto const& p : path) {
+            auto const before = used_;
+            if (std::all_of(p.all->begin(), p.all->end(), [&](loop::bound const& b) { return use(b.value); }))
+                out.push_back(p);
+            else
+                used_ = before;
+        }
+        return out;
+    }
+    // Calls at all positions of the loops that are used. *Returns* how often the answer was yes; -1: they are too many.
+    template <class F>
+    [[nodiscard]] double for_each_position(F&& f) {
+        double positions = 1, yes = 0;
+        for (auto const u : used_)
+            if (known_[u].of < 0) positions *= static_cast<double>(known_[u].extent);
+        if (positions < 1 || positions > most_positions) return -1;
+        std::sort(used_.begin(), used_.end()); // those that others are taken from come first
+        for (std::int64_t position = 0; position < static_cast<std::int64_t>(positions); ++position) {
+            place(position);
+            yes += f();
+        }
+        return yes;
+    }
     void place(std::int64_t position) {
         for (auto const u : used_) {
             auto const& d = known_[u];
@@ -77,15 +126,28 @@ private:
             if (d.of < 0) position /= d.extent;
         }
     }
+    [[nodiscard]] std::int64_t value_of(affine const& a) const {
+        auto v = a.constant();
+        for (auto const& t : a.terms()) v += t.factor * values_[static_cast<std::size_t>(t.of)];
+        return v;
+    }
     [[nodiscard]] std::int64_t value_of(std::vector<limit> const& limits, bool greatest) const {
         std::optional<std::int64_t> out;
         for (auto const& l : limits) {
-            auto v = l.value.constant();
-            for (auto const& t : l.value.terms()) v += t.factor * values_[static_cast<std::size_t>(t.of)];
+            auto const v = value_of(l.value);
             auto const up = v / l.divisor + (v % l.divisor > 0 ? 1 : 0);
             out = !out ? up : greatest ? std::max(*out, up) : std::min(*out, up);
         }
         return out.value_or(0);
+    }
+    [[nodiscard]] bool all_hold(std::vector<loop::bound> const& conditions) const {
+        return std::all_of(conditions.begin(), conditions.end(), [&](loop::bound const& b) {
+            auto const v = value_of(b.value);
+            return v >= 0 && v < b.extent;
+        });
+    }
+    [[nodiscard]] bool is_taken(std::span<path_condition const> path) const {
+        return std::all_of(path.begin(), path.end(), [&](auto const& p) { return all_hold(*p.all) == p.holds; });
     }
 
     std::vector<definition> known_;
@@ -104,37 +166,57 @@ GSUB_LAZY void count_into(kernel_counts& counts, instruction const& i, double ti
 
 } // namespace detail
 
-GSUB_LAZY_BODY kernel_loops loops_of(kernel const& k) {
+GSUB_LAZY_BODY kernel_loops loops_of(kernel const& k, kernel_counting counting) {
     struct place { // statements yet to read, in a loop
         std::vector<statement> const* list;
         std::size_t next;
         std::int32_t loop;
         double runs;
-        bool constant; // whether all loops around have constant trips
+        bool constant;                              // whether all loops around have constant trips
+        std::vector<detail::path_condition> path{}; // of the branches around, on a device
     };
+    auto const on_device = counting == kernel_counting::of_device;
     kernel_loops out;
-    std::vector<place> open{{&k.body, 0, -1, 1, true}};
-    detail::limit_means<> means;
+    std::vector<place> open;
+    open.push_back({&k.body, 0, -1, 1, true});
+    detail::position_means<> means;
     while (!open.empty()) {
         if (open.back().next == open.back().list->size()) {
             open.pop_back();
             continue;
         }
+        auto const& s = (*open.back().list)[open.back().next++];
         auto const at = open.back();
-        auto const& s = (*at.list)[open.back().next++];
         for (auto const& i : s.code) {
             detail::count_into(out.total, i, at.runs);
             if (at.loop >= 0) detail::count_into(out.own[static_cast<std::size_t>(at.loop)], i, at.runs);
         }
+        if (on_device) {
+            double joined = 0;
+            auto const parts = detail::wide_broadcasts(k, as_span(s.code));
+            for (std::size_t i = 0; i < parts.size(); ++i)
+                joined += parts[i].width > 1 && parts[i].first != static_cast<std::int32_t>(i);
+            out.total.joined += joined * at.runs;
+            if (at.loop >= 0) out.own[static_cast<std::size_t>(at.loop)].joined += joined * at.runs;
+        }
         if (s.kind == statement_kind::branch) {
-            out.exact = false;
-            open.push_back({&s.otherwise, 0, at.loop, at.runs, at.constant});
-            open.push_back({&s.body, 0, at.loop, at.runs, at.constant});
+            auto const share = on_device ? means.share(s.conditions, as_span(at.path)) : -1.0;
+            out.exact = out.exact && share >= 0 && at.constant;
+            auto const side = [&](std::vector<statement> const& list, bool holds) {
+                auto inner = at;
+                inner.list = &list, inner.next = 0;
+                if (share >= 0) {
+                    inner.runs *= holds ? share : 1 - share;
+                    inner.path.push_back({&s.conditions, holds});
+                }
+                if (inner.runs > 0) open.push_back(std::move(inner));
+            };
+            side(s.otherwise, false), side(s.body, true);
         }
         if (s.kind == statement_kind::fused_index) means.add_index(s.var, s.of, s.divisor, s.extent);
         if (s.kind == statement_kind::chosen_index) {
             means.add_unknown(s.var);
-            open.push_back({&s.body, 0, at.loop, at.runs, at.constant});
+            open.push_back(at), open.back().list = &s.body, open.back().next = 0;
         }
         if (s.kind != statement_kind::loop) continue;
         auto const parallel = s.var == k.parallel;
@@ -142,14 +224,18 @@ GSUB_LAZY_BODY kernel_loops loops_of(kernel const& k) {
         auto const end = parallel ? std::optional{k.parallel_extent} : detail::constant_limit(s.end, false);
         auto const constant = begin && end;
         auto const trips = constant ? std::max<std::int64_t>(*end - *begin, 0) : -1;
-        auto const mean = constant ? -1.0 : means.mean(s.begin, s.end);
+        auto const mean = constant ? -1.0 : means.mean(s.begin, s.end, as_span(at.path));
         // Means of loops inside each other multiply where they depend on nothing in common: only one is sure to.
         out.exact = out.exact && (constant || (mean >= 0 && at.constant));
         constant ? means.add_loop(s.var, *begin, trips) : means.add_unknown(s.var);
         out.sources.push_back({k.names[static_cast<std::size_t>(s.var)], at.loop, trips, mean});
         out.own.emplace_back();
-        auto const runs = at.runs * (constant ? static_cast<double>(trips) : mean >= 0 ? mean : 1);
-        open.push_back({&s.body, 0, static_cast<std::int32_t>(out.sources.size()) - 1, runs, at.constant && constant});
+        auto inner = at;
+        inner.list = &s.body, inner.next = 0, inner.loop = static_cast<std::int32_t>(out.sources.size()) - 1;
+        inner.runs *= constant ? static_cast<double>(trips) : mean >= 0 ? mean : 1;
+        inner.constant = at.constant && constant;
+        out.runs.push_back(inner.runs);
+        open.push_back(std::move(inner));
     }
     return out;
 }

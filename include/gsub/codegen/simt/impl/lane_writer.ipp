@@ -5,6 +5,7 @@
 #include <gsub/codegen/simt/impl/lane_barriers.hpp>
 #include <gsub/codegen/simt/impl/lane_functions.hpp>
 #include <gsub/codegen/simt/impl/uniform_registers.hpp>
+#include <gsub/codegen/simt/impl/wide_broadcasts.hpp>
 #include <gsub/codegen/simt/thread_group.hpp>
 #include <gsub/core/format.hpp>
 #include <gsub/loop/scalar_op.hpp>
@@ -136,12 +137,29 @@ private:
 
     void write_block(statement const& n) {
         pointers_.clear();
-        for (auto const& i : n.code) {
+        auto const parts = wide_broadcasts(k_, as_span(n.code));
+        wide_.assign(n.code.size(), -1);
+        for (std::size_t at = 0; at < n.code.size(); ++at) {
+            auto const& i = n.code[at];
             if (barriers_.before(i)) wait();
-            write(i);
+            if (parts[at].width > 1)
+                write_part(i, parts[at]);
+            else
+                write(i);
             if (i.result >= 0)
                 types_[static_cast<std::size_t>(i.result)] = i.op == opcode::choose ? dtype::i64 : i.type;
         }
+    }
+    // One of several numbers that one load reads, which stands in front of the first of them.
+    void write_part(instruction const& i, wide_part const& of) {
+        auto& load = wide_[static_cast<std::size_t>(of.first)];
+        if (load < 0) {
+            load = next_wide_++;
+            auto const from = pointer_of(i);
+            text_.line(format_text("const float{0} q{1} = *({2}const float{0}*)({3} + {4}{5});", of.width, load,
+                                   Language::global, from, i.offset.constant() - of.part, integer_.suffix));
+        }
+        define(i, format_text("q{}.{}", load, "xyzw"[of.part]));
     }
     void before_loop(statement const& n) {
         if (barriers_.before(n)) wait();
@@ -286,7 +304,8 @@ private:
     std::vector<dtype> types_;      // of registers
     std::vector<pointer> pointers_; // of the block
     std::string symbol_, tables_;
-    int next_pointer_ = 0, next_table_ = 0;
+    std::vector<int> wide_; // of the block, by the instruction that stands first: the number of a wide load
+    int next_pointer_ = 0, next_table_ = 0, next_wide_ = 0;
 };
 
 } // namespace gsub::codegen::detail
