@@ -198,7 +198,7 @@ TEST_CASE("graphs cost on a GPU what its kernels do as the graph lowered as a wh
         CAPTURE(name);
         auto const g = model(name);
         auto const costs = cost::lowered::of(g, machine("h200"));
-        CHECK(costs(g).amount == Approx(costs.exactly(g).value().amount).epsilon(0.05));
+        CHECK(costs(g).amount == Approx(costs.exactly(g).value().amount).epsilon(0.06));
         CHECK(costs(g).amount < cost::lowered::of(g, machine("t4"))(g).amount);
     }
 }
@@ -214,11 +214,9 @@ TEST_CASE("kernels of a GPU have the points, algorithms and times of `static_gpu
     auto const made =
         lower_graph(model("squeezenet1_1"), table_of<eval_row, standard_ops>(), isa::warp, options).value();
     std::size_t kernels = 0;
-    double total = 0;
     for (auto const& op : made.ops) {
         auto const seconds = costs.of_kernel(made, op).seconds;
         CHECK(seconds > 0);
-        total += seconds;
         auto const* const d = std::get_if<kernels::descriptor>(&op.computes);
         if (!d) continue;
         ++kernels;

@@ -2,6 +2,7 @@
 #include <gsub/codegen/lower_nest.hpp>
 #include <gsub/cost/lowered.hpp>
 #include <gsub/cost/static_gpu.hpp>
+#include <gsub/ir/builder.hpp>
 #include <gsub/kernels/conv2d.hpp>
 #include <gsub/kernels/knobs.hpp>
 #include <gsub/kernels/matmul.hpp>

@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "runtime/opencl_here.hpp"
+#include <gsub/codegen/ir/kernel_ir.hpp>
 #include <gsub/runtime/device.hpp>
 #include <gsub/runtime/executable.hpp>
 #include <gsub/runtime/impl/device_program.hpp>

@@ -45,7 +45,7 @@ GSUB_LAZY [[nodiscard]] double transfer_seconds(double bytes) noexcept;
 
 /// Options of `static_gpu`.
 struct static_gpu_options {
-    std::size_t points = 96; ///< scored of a space, where it has more
+    std::size_t points = 256; ///< scored of a space, where it has more
 };
 
 /// Schedule source and algorithm choice by predicted times. Copies share what they have found; safe to ask from several
@@ -57,7 +57,7 @@ public:
     [[nodiscard]] gpu const& device() const noexcept { return *on_; }
     /// Time of a kernel with a configuration; infinite where it cannot be lowered.
     GSUB_LAZY [[nodiscard]] double seconds(kernels::descriptor const& d, loop::configuration const& c) const;
-    /// The fastest point of those scored: the counted one, some drawn by a fixed seed, and the neighbours of the best.
+    /// The fastest point of those scored: the counted one, some drawn by a fixed seed, and the way down from each.
     GSUB_LAZY [[nodiscard]] loop::configuration choose(kernels::descriptor const& d, isa const& isa,
                                                        loop::config_space const& space) const;
     /// The alternative whose fastest point is fastest.

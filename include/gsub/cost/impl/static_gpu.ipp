@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <vector>
 
 namespace gsub::cost {
@@ -22,8 +21,9 @@ namespace detail {
 inline constexpr double load_latency = 90;
 // Bytes that a multiprocessor gets of the second cache in a cycle.
 inline constexpr double second_cache_bytes = 64;
-// Registers of a thread beside accumulators: addresses, variables, what is loaded.
-inline constexpr std::int64_t other_registers = 24;
+// Registers of a thread beside accumulators: addresses, variables, and what is loaded ahead. Of 334 kernels of eight
+// networks that NVRTC 12.9 compiled for sm_90a, half have within 8 of that; the others have more, up to 255.
+inline constexpr std::int64_t other_registers = 56;
 // Seconds from one launch to the next in a stream.
 inline constexpr double launch_seconds = 2e-6;
 // Of waiting for a device and beginning anew; bytes a second between it and the host.
@@ -104,35 +104,38 @@ GSUB_LAZY_BODY static_gpu::found static_gpu::best_of(kernels::descriptor const& 
         std::lock_guard const lock{known_->mutex};
         if (auto const at = known_->best.find(key); at != known_->best.end()) return at->second;
     }
-    std::set<std::uint64_t> seen;
-    found best{kernels::counted(d, isa::warp, space).index(), std::numeric_limits<double>::infinity()};
+    std::map<std::uint64_t, double> seen; // seconds by point
     auto const look = [&](std::uint64_t point) {
-        if (!seen.insert(point).second) return false;
-        auto const s = seconds(d, space.at(point));
-        if (!(s < best.seconds)) return false;
-        best = {point, s};
-        return true;
+        auto const [at, is_new] = seen.try_emplace(point, 0.0);
+        if (is_new) at->second = seconds(d, space.at(point));
+        return found{point, at->second};
     };
-    look(best.point);
+    std::vector<found> starts{look(kernels::counted(d, isa::warp, space).index())};
     if (space.size() <= options_.points) {
         for (std::uint64_t p = 0; p < space.size(); ++p)
-            if (space.allows(space.at(p))) look(p);
+            if (space.allows(space.at(p))) starts.push_back(look(p));
     } else {
         random_stream random{1};
         while (seen.size() < options_.points / 2) {
             auto const before = seen.size();
             for (int tries = 0; tries < 16 && seen.size() == before; ++tries)
-                if (auto const point = space.draw(random)) look(*point);
+                if (auto const point = space.draw(random)) starts.push_back(look(*point));
             if (seen.size() == before) break; // few points are allowed
         }
-        for (auto better = true; better && seen.size() < options_.points;) {
-            better = false;
-            for (auto const n : space.neighbours(best.point)) {
-                if (seen.size() >= options_.points) break;
-                better = look(n) || better;
-            }
-        }
     }
+    auto const faster = [](found const& a, found const& b) { return a.seconds < b.seconds; };
+    std::ranges::stable_sort(starts, faster);
+    auto best = starts.front();
+    // From one after the other to a point that no neighbour is faster than.
+    for (auto at : starts)
+        for (auto better = true; better;) {
+            better = false;
+            for (auto const n : space.neighbours(at.point)) {
+                if (seen.size() >= options_.points) break;
+                if (auto const other = look(n); faster(other, at)) at = other, better = true;
+            }
+            if (faster(at, best)) best = at;
+        }
     std::lock_guard const lock{known_->mutex};
     return known_->best.emplace(key, best).first->second;
 }

@@ -4,7 +4,11 @@
 #include <gsub/codegen/simt/impl/wide_broadcasts.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 namespace gsub::codegen {
 
@@ -29,13 +33,24 @@ struct path_condition {
 };
 
 // Variables in scope, as far as they are loops of constant limits or taken from others; means over their positions.
+// A variable that is taken from a loop, `loop / place % extent`, is a digit of its positions: only those digits are
+// gone through that something depends on.
 template <class = void>
 class position_means {
 public:
-    void add_loop(variable v, std::int64_t begin, std::int64_t trips) { known_.push_back({v, -1, begin, trips}); }
-    void add_unknown(variable v) { known_.push_back({v, -1, 0, -1}); }
+    void add_loop(variable v, std::int64_t begin, std::int64_t trips) {
+        known_.push_back({v, static_cast<std::int32_t>(known_.size()), begin, 1, trips, begin == 0});
+    }
+    void add_unknown(variable v) { known_.push_back({v, -1, 0, 1, 0, false}); }
     void add_index(variable v, variable of, std::int64_t divisor, std::int64_t extent) {
-        known_.push_back({v, of, divisor, extent});
+        auto const from = find(of);
+        if (from < 0 || known_[at(from)].loop < 0) return add_unknown(v);
+        auto const& d = known_[at(from)];
+        auto const whole = d.extent % divisor == 0; // else the last ones of the digit around are fewer
+        auto const left = d.extent / divisor;
+        auto const digit = d.digit && whole && (left % extent == 0 || extent % left == 0);
+        known_.push_back({v, d.loop, 0, d.place * divisor, std::min(extent, left), digit});
+        if (!digit) known_.back().loop = -1;
     }
 
     // Mean trips between limits over all positions of the loops on which they depend at which a path is taken; -1 where
@@ -46,7 +61,7 @@ public:
         for (auto const* limits : {&begin, &end})
             for (auto const& l : *limits)
                 if (!use(l.value)) return -1;
-        auto const taken = known_of(path);
+        auto const taken = those_that_matter(path);
         double trips = 0;
         auto const runs = for_each_position([&] {
             if (!is_taken(taken)) return false;
@@ -60,7 +75,7 @@ public:
         used_.clear();
         for (auto const& c : conditions)
             if (!use(c.value)) return -1;
-        auto const taken = known_of(path);
+        auto const taken = those_that_matter(path);
         double hold = 0;
         auto const runs = for_each_position([&] {
             if (!is_taken(taken)) return false;
@@ -72,59 +87,104 @@ public:
 
 private:
     struct definition {
-        variable var, of;             // of: -1: a loop
-        std::int64_t divisor, extent; // of a loop: where it begins, and its trips
+        variable var;
+        std::int32_t loop; // definition of the loop that it is taken from; -1: unknown
+        std::int64_t begin, place, extent;
+        bool digit; // whether it is one; else it is a loop that begins elsewhere
     };
     static constexpr double most_positions = 65536;
 
-    // The definition that holds is the last one: inner loops are read behind those around them.
-    [[nodiscard]] bool use(variable v) {
-        for (auto i = known_.size(); v >= 0;) {
-            while (i > 0 && known_[i - 1].var != v) --i;
-            if (i == 0 || (known_[i - 1].of < 0 && known_[i - 1].extent < 0)) return false;
-            if (std::find(used_.begin(), used_.end(), i - 1) == used_.end()) used_.push_back(i - 1);
-            v = known_[i - 1].of;
-        }
-        return true;
+    static std::size_t at(std::int32_t i) noexcept { return static_cast<std::size_t>(i); }
+
+    // The definition that holds is the last one: inner loops are read behind those around them. -1: none.
+    [[nodiscard]] std::int32_t find(variable v) const {
+        auto i = static_cast<std::int32_t>(known_.size()) - 1;
+        while (i >= 0 && known_[at(i)].var != v) --i;
+        return i;
     }
     [[nodiscard]] bool use(affine const& value) {
-        return std::all_of(value.terms().begin(), value.terms().end(), [&](auto const& t) { return use(t.of); });
+        return std::all_of(value.terms().begin(), value.terms().end(), [&](auto const& t) {
+            auto const i = find(t.of);
+            if (i < 0 || known_[at(i)].loop < 0) return false;
+            if (std::find(used_.begin(), used_.end(), i) == used_.end()) used_.push_back(i);
+            return true;
+        });
     }
-    // Those of a path whose variables are known; others are taken to depend on nothing else.
-    [[nodiscard]] std::vector<path_condition> known_of(std::span<path_condition const> path) {
+    // Whether two variables have digits in common.
+    [[nodiscard]] bool meet(definition const& a, definition const& b) const {
+        return a.loop == b.loop && a.place < b.place * b.extent && b.place < a.place * a.extent;
+    }
+    // The conditions of a path that share digits with what is used, or with such conditions; their variables are used
+    // too. Conditions of unknown variables are taken to depend on nothing else.
+    [[nodiscard]] std::vector<path_condition> those_that_matter(std::span<path_condition const> path) {
         std::vector<path_condition> out;
-        for (auto const& p : path) {
-            auto const before = used_;
-            if (std::all_of(p.all->begin(), p.all->end(), [&](loop::bound const& b) { return use(b.value); }))
-                out.push_back(p);
-            else
-                used_ = before;
+        std::vector<char> taken(path.size(), 0);
+        for (auto more = true; more;) {
+            more = false;
+            for (std::size_t p = 0; p < path.size(); ++p) {
+                if (taken[p]) continue;
+                auto const before = used_;
+                used_.clear();
+                auto const known = std::all_of(path[p].all->begin(), path[p].all->end(),
+                                               [&](loop::bound const& b) { return use(b.value); });
+                auto const own = std::exchange(used_, before);
+                auto const matters = known && std::any_of(own.begin(), own.end(), [&](std::int32_t o) {
+                                         return std::any_of(before.begin(), before.end(), [&](std::int32_t u) {
+                                             return meet(known_[at(o)], known_[at(u)]);
+                                         });
+                                     });
+                if (!matters) continue;
+                for (auto const o : own)
+                    if (std::find(used_.begin(), used_.end(), o) == used_.end()) used_.push_back(o);
+                out.push_back(path[p]), taken[p] = 1, more = true;
+            }
         }
         return out;
     }
     // Calls at all positions of the loops that are used. *Returns* how often the answer was yes; -1: they are too many.
     template <class F>
     [[nodiscard]] double for_each_position(F&& f) {
+        // Of each loop the digits from the least place of those used to the greatest, as far as they repeat in it.
+        struct range {
+            std::int32_t loop;
+            std::int64_t step, count;
+        };
+        std::vector<range> loops;
+        for (auto const u : used_) {
+            auto const& d = known_[at(u)];
+            auto const known =
+                std::find_if(loops.begin(), loops.end(), [&](range const& r) { return r.loop == d.loop; });
+            auto const end = d.place * d.extent;
+            if (known == loops.end()) {
+                loops.push_back({d.loop, d.place, end});
+            } else {
+                known->step = std::gcd(known->step, d.place), known->count = std::lcm(known->count, end);
+            }
+        }
         double positions = 1, yes = 0;
-        for (auto const u : used_)
-            if (known_[u].of < 0) positions *= static_cast<double>(known_[u].extent);
+        for (auto& r : loops) {
+            auto const all = known_[at(r.loop)].extent;
+            if (r.count > all || all % r.count != 0 || r.count % r.step != 0) r.step = 1, r.count = all;
+            r.count /= r.step;
+            positions *= static_cast<double>(r.count);
+        }
         if (positions < 1 || positions > most_positions) return -1;
-        std::sort(used_.begin(), used_.end()); // those that others are taken from come first
         for (std::int64_t position = 0; position < static_cast<std::int64_t>(positions); ++position) {
-            place(position);
+            auto rest = position;
+            for (auto const& r : loops) {
+                auto const now = rest % r.count * r.step;
+                rest /= r.count;
+                for (auto const u : used_) {
+                    auto const& d = known_[at(u)];
+                    if (d.loop != r.loop) continue;
+                    auto const v = static_cast<std::size_t>(d.var);
+                    if (values_.size() <= v) values_.resize(v + 1);
+                    values_[v] = d.begin + now / d.place % d.extent;
+                }
+            }
             yes += f();
         }
         return yes;
-    }
-    void place(std::int64_t position) {
-        for (auto const u : used_) {
-            auto const& d = known_[u];
-            auto const at = static_cast<std::size_t>(d.var);
-            if (values_.size() <= at) values_.resize(at + 1);
-            values_[at] = d.of >= 0 ? values_[static_cast<std::size_t>(d.of)] / d.divisor % d.extent
-                                    : d.divisor + position % d.extent;
-            if (d.of < 0) position /= d.extent;
-        }
     }
     [[nodiscard]] std::int64_t value_of(affine const& a) const {
         auto v = a.constant();
@@ -151,7 +211,7 @@ private:
     }
 
     std::vector<definition> known_;
-    std::vector<std::size_t> used_;
+    std::vector<std::int32_t> used_;
     std::vector<std::int64_t> values_;
 };
 
