@@ -42,7 +42,8 @@ are predicted|moves that have nothing to do|BERT|networks have all of their|what
 PyTorch's networks|finds in the networks|of the networks|unpacked normalisations|networks of the catalogue are fused|\
 report a picture and|\
 list of passes decides|in time in proportion|goals are weighed|a small multiple of the direct|NaN and infinities come \
-out|Winograd kernel of any shape|over all magnitudes|tuned by each score|a goal stands for|processor that is not here|a system that gives no worker|\
+out|Winograd kernel of any shape|over all magnitudes|tuned by each score|a goal stands for|(processor|gpu) that is not here|costs? on a GPU what|\
+kernels of a GPU have the|search for a GPU|a system that gives no worker|\
 cleaning the neighbourhood comes|emitted in memory compute what|instance that a rule is verified on|\
 is left alone by a rule that fires|time grows nearly linearly, on networks|\
 through random lists of exact|finds the classifier's product|no budget is exceeded, however|that decided has changed, the same|said to be and to cost, it is|\

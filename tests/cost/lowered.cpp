@@ -194,7 +194,7 @@ TEST_CASE("two machines have two best graphs of one network") {
 }
 
 TEST_CASE("graphs cost on a GPU what its kernels do as the graph lowered as a whole has them") {
-    for (auto const* name : {"resnet18", "mobilenet_v2", "squeezenet1_1", "bert_small"}) {
+    for (auto const* name : {"resnet18", "squeezenet1_1", "bert_small"}) {
         CAPTURE(name);
         auto const g = model(name);
         auto const costs = cost::lowered::of(g, machine("h200"));

@@ -102,7 +102,12 @@ TEST_CASE("a kernel that reads a piece between multiples of sixteen bytes is tol
         c.p.steps.push_back({"k", call, {k == 0 ? piece : whole, y}});
     }
     runtime::arena_plan const plan{.offsets = std::vector<std::size_t>(c.p.values.size(), 0)};
+    c.p.kernels.push_back({}); // a text alone
+    runtime::kernel_call of_text;
+    of_text.kernel = 2;
+    c.p.steps.push_back({"t", of_text, {piece, y}});
     auto const kernels = runtime::detail::kernels_for_device(c.p, plan);
+    CHECK_FALSE(kernels[2].ir);
     CHECK_FALSE(kernels[0].ir->aligned);
     CHECK(kernels[1].ir == kernel); // the one that another kernel has changed is its own
     CHECK(kernel->aligned);

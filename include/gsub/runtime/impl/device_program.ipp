@@ -91,7 +91,7 @@ GSUB_LAZY_BODY std::vector<program_kernel> kernels_for_device(program const& p, 
             for (auto const v : s.values) {
                 auto& ir = kernels[static_cast<std::size_t>(call->kernel)].ir;
                 auto const at = plan.offsets[whole_of(p, v)] + p.values[static_cast<std::size_t>(v)].offset;
-                if (at % wide == 0 || !ir->aligned) continue;
+                if (at % wide == 0 || !ir || !ir->aligned) continue; // a text alone is refused as it is loaded
                 auto apart = *ir;
                 apart.aligned = false;
                 ir = std::make_shared<codegen::kernel const>(std::move(apart));
