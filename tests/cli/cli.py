@@ -1,4 +1,5 @@
 """The command line as its users meet it: cli.py GSUB. Exit codes, what goes where, keys of the JSON, files written."""
+import array
 import json
 import os
 import pathlib
@@ -753,6 +754,18 @@ class Cli(unittest.TestCase):
         self.assertIn("NVIDIA H200", self.gsub("tasks", "m.onnx", "--target", "h200").stdout)
         found = self.gsub("optimize", "m.onnx", "-o", "o.onnx", "--target", "h200", "--verify")
         self.assertIn("NVIDIA H200 (SXM5); modelled only", found.stdout)
+        # Any device takes its schedules, one of the table its records.
+        if "opencl:0" in self.gsub("doctor").stdout:
+            self.gsub("models", "t2", "-o", "t2.onnx")
+            self.gsub("tasks", "t2.onnx", "--target", "h200", "--schedules", "s.txt")
+            self.gsub("run", "t2.onnx", "--fill", 1, "--output-dir", "host")
+            self.gsub("run", "t2.onnx", "--fill", 1, "--output-dir", "there", "--device", "opencl:0", "--schedules", "s.txt")
+            host, there = (array.array("f", (self.at / way / "output_0.npy").read_bytes()[128:]) for way in ("host", "there"))
+            self.assertEqual(len(host), 128 * 13 * 13)
+            self.assertGreater(max(host), 0)
+            self.assertLess(max(abs(a - b) for a, b in zip(host, there, strict=True)), 1e-5 * max(host))
+            refused = self.gsub("run", "t2.onnx", "--fill", 1, "--device", "opencl:0", "--records", "g.jsonl", exit=2)
+            self.assertIn("opencl:0", refused.stderr)
         # What runs or is exported is for processors, and for devices that are here.
         self.gsub("tune", "m.onnx", "--target", "h200", exit=3)
         self.gsub("tune", "m.onnx", "--target", "h200", "--method", "static", "--model", "scheduled", exit=2)
@@ -946,7 +959,6 @@ class Cli(unittest.TestCase):
             self.assertIn("reference runtime", done.stderr)
         finally:
             del os.environ["GSUB_CXX"]
-        import array
         for name in ("compiled", "emitted"):
             self.assertTrue((self.at / name / "output_0.npy").exists())
         values = [array.array("f", (self.at / name / "output_0.npy").read_bytes()[128:]) for name in ("compiled", "emitted")]

@@ -63,8 +63,9 @@ struct lowered_options {
 /// its hash, else some hundred microseconds.
 ///
 /// For a GPU (`target::gpu`) kernels are those of `isa::warp`, with the algorithms, schedules and times of
-/// `static_gpu`, milliseconds for each distinct kernel; operators without one run on the host, and what they read and
-/// write moves.
+/// `static_gpu`, some tens of milliseconds for each distinct kernel; operators without one run on the host, and what
+/// they read and write moves. Of a kernel's counts there are `compute`, cycles of the busiest multiprocessor, and
+/// `memory_bytes`.
 class lowered {
 public:
     using unit = gsub::seconds;

@@ -5,9 +5,8 @@
 // its loads and stores, 128 bytes of a warp a cycle from the first cache and 64 of vectors from the second; and by the
 // latency of each block of instructions that loads, behind which a warp alone waits. A grid of few positions leaves
 // multiprocessors idle, one of many runs in rounds of as many warps as registers and shared memory let be resident.
-// What memory moves bounds all of it. Latencies, the share of the second
-// cache and the time of a launch are estimates; nobody here could compare the times with a device
-// (`gpu_architecture::modelled_only`).
+// What memory moves bounds all of it. Latencies, the share of the second cache and the time of a launch are estimates;
+// nobody here could compare the times with a device (`gpu_architecture::modelled_only`).
 #pragma once
 
 #include <gsub/codegen/ir/kernel_ir.hpp>

@@ -86,13 +86,14 @@ struct build_options {
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table evaluators, isa const& isa,
                                                       build_options const& options = {});
 
-/// Plans for a machine, which decides the algorithms of convolutions and the knobs of their kernels.
+/// Plans for a machine, which decides the algorithms of convolutions and the knobs of their kernels; a GPU of the table
+/// need not be here. *Errors* also `usage` for a GPU and the instruction set of a processor.
 GSUB_LAZY [[nodiscard]] result<runtime::program> plan(any_graph g, eval_table evaluators, target const& machine,
                                                       build_options const& options = {});
 
 /// Builds an executable: lowers, compiles and loads. Where there is no compiler, everything runs on the reference
 /// runtime and the observer gets a note, as it does for each layout of a type that no kernel reads. *Errors* as `plan`;
-/// `environment` where the compiler fails.
+/// `environment` where the compiler fails; `errors::no_device` for a GPU, which is built for as an open device.
 GSUB_LAZY [[nodiscard]] result<runtime::executable> build(any_graph g, eval_table evaluators, target const& machine,
                                                           build_options const& options = {});
 

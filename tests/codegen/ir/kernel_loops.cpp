@@ -100,6 +100,12 @@ TEST_CASE("on a device a branch counts by the share of positions that take it, a
     auto const of_text = codegen::loops_of(k);
     CHECK(of_text.total.stores == 12 * (5 + 1 + 2 + 3)); // the mean of x is a turn
     CHECK_FALSE(of_text.exact);
+    // Of a loop without turns there are no positions to look at.
+    auto never = k;
+    never.body[0].body[1].otherwise[0].body[0].end = {{loop::affine{0}, 1}};
+    never.body[0].body[1].otherwise[0].body[0].body = {far};
+    never.body[0].body[1].otherwise[0].body[0].body[0].conditions = {{loop::affine::of(2), 1}};
+    CHECK(codegen::loops_of(never, codegen::kernel_counting::of_device).total.stores == 4 * 5 + 4 * 2 + 4 * 3);
     // What no position takes counts for nothing.
     k.body[0].body[1].conditions = {{loop::affine::of(1), 3}};
     CHECK(codegen::loops_of(k, codegen::kernel_counting::of_device).total.stores == 12 * 5);

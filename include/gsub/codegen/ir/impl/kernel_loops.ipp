@@ -39,6 +39,7 @@ template <class = void>
 class position_means {
 public:
     void add_loop(variable v, std::int64_t begin, std::int64_t trips) {
+        if (trips < 1) return add_unknown(v); // it has no positions
         known_.push_back({v, static_cast<std::int32_t>(known_.size()), begin, 1, trips, begin == 0});
     }
     void add_unknown(variable v) { known_.push_back({v, -1, 0, 1, 0, false}); }
@@ -110,9 +111,9 @@ private:
             return true;
         });
     }
-    // Whether two variables have digits in common.
-    [[nodiscard]] bool meet(definition const& a, definition const& b) const {
-        return a.loop == b.loop && a.place < b.place * b.extent && b.place < a.place * a.extent;
+    // Whether two variables may depend on each other: digits of one loop, of which neither stands behind the other.
+    [[nodiscard]] static bool meet(definition const& a, definition const& b) noexcept {
+        return a.loop == b.loop && a.place % (b.place * b.extent) != 0 && b.place % (a.place * a.extent) != 0;
     }
     // The conditions of a path that share digits with what is used, or with such conditions; their variables are used
     // too. Conditions of unknown variables are taken to depend on nothing else.

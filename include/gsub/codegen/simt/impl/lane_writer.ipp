@@ -21,13 +21,14 @@
 namespace gsub::codegen::detail {
 
 // Writes the text of a kernel whose lanes are threads. `Language` has what CUDA C++ and OpenCL C do not share:
-//     function, global, shared   qualifiers of functions, and of pointers to memory of the device and of a group
-//     table                      qualifiers of constants of a file
-//     barrier(lanes)             statement by which the lanes of a position wait for each other
-//     exchange_parameter(lanes), exchange_argument(lanes)   of functions in which so many lanes combine, behind `lane`;
-//     may be empty prelude()                  what `lane_functions` rely on combination(type, name, step, lanes)
-//     function that combines a value of all lanes, from its result type on entry(writer, symbol)      the head of the
-//     kernel, which declares lane, first, last, step and buffers
+//     function, global, shared    qualifiers of functions, and of pointers to memory of the device and of a group
+//     table                       qualifiers of constants of a file
+//     barrier(lanes)              statement by which the lanes of a position wait for each other
+//     exchange_parameter(lanes)   of functions in which so many lanes combine, behind `lane`; may be empty
+//     exchange_argument(lanes)    what is given for it
+//     prelude()                   what `lane_functions` rely on
+//     combination(type, name, combined, lanes)   function that combines a value of all lanes
+//     entry(writer, symbol)       the head of the kernel, which declares lane, first, last, step and buffers
 template <class Language>
 class lane_writer : statement_writer<lane_writer<Language>> {
     using base = statement_writer<lane_writer<Language>>;

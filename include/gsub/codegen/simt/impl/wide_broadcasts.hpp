@@ -21,7 +21,8 @@ struct wide_part {
 
 /// Finds the broadcasts of a block that are read together: f32 of one array that the kernel does not write, whose
 /// places differ by constants alone and lie in one piece of 8 or 16 bytes, wherever the loops stand. *Returns* a part
-/// for each instruction. *Complexity* O(n log n).
+/// for each instruction. *Complexity* O(n log n), and n for each array and what varies
+/// of places in it.
 template <class = void>
 [[nodiscard]] std::vector<wide_part> wide_broadcasts(kernel const& k, std::span<instruction const> code) {
     std::vector<wide_part> out(code.size());
@@ -44,14 +45,12 @@ template <class = void>
             return o->buffer == read.buffer && std::ranges::equal(o->offset.terms(), terms);
         };
         auto const known = std::find_if(origins.begin(), origins.end(), same);
-        if (known == origins.end()) {
+        auto const from = static_cast<std::size_t>(known - origins.begin());
+        if (from == origins.size()) {
             if (std::any_of(terms.begin(), terms.end(), [](auto const& t) { return t.factor % 2 != 0; })) continue;
             origins.push_back(&read);
-            all.push_back({origins.size() - 1, read.offset.constant(), static_cast<std::int32_t>(i)});
-        } else {
-            all.push_back({static_cast<std::size_t>(known - origins.begin()), read.offset.constant(),
-                           static_cast<std::int32_t>(i)});
         }
+        all.push_back({from, read.offset.constant(), static_cast<std::int32_t>(i)});
     }
     std::sort(all.begin(), all.end(), [](place const& a, place const& b) {
         return std::tie(a.from, a.at, a.reader) < std::tie(b.from, b.at, b.reader);
